@@ -31,8 +31,8 @@ class CheckLayers(unittest.TestCase):
             ("src/core/store/a.cpp", '#include "core/vendor/vendor.h"\n'),
             ("src/core/vendor/a.cpp", '#include "core/store/store.h"\n'),
             ("src/core/engine/a.cpp", '#include "core/ops/ops.h"\n'),
-            ("src/core/engine/a.cpp", '#include "core/net/transfer.h"\n'),
-            ("src/cli/a.cpp", '#include "core/net/transfer.h"\n'),
+            ("src/core/engine/a.cpp", '#include "core/net/curl_transport.h"\n'),
+            ("src/cli/a.cpp", '#include "core/net/curl_transport.h"\n'),
             ("src/sim/a.cpp", '#include "core/model/job.h"\n'),
             ("src/cli/a.cpp", '#include "sim/rules.h"\n'),
             ("src/core/store/writer.cpp", "#include <SQLiteCpp/SQLiteCpp.h>\n"),
@@ -59,9 +59,10 @@ class CheckLayers(unittest.TestCase):
                 "src/core/store/sqlite_jobs.cpp": "#include <SQLiteCpp/SQLiteCpp.h>\n"
                 '#include "core/model/job.h"\n#include "core/base/clock.h"\n',
                 "src/core/net/transfer.cpp": "#include <curl/curl.h>\n",
+                "src/core/engine/a.cpp": '#include "core/net/transport.h"\n',
                 "src/core/vendor/openai.cpp": '#include "core/config/config.h"\n',
-                "src/core/engine/a.cpp": '// std::cout is not used here\nauto s = "exit(1)";\n',
-                "src/daemon/main.cpp": '#include <CLI/CLI.hpp>\n#include "core/net/transfer.h"\n',
+                "src/core/engine/b.cpp": '// std::cout is not used here\nauto s = "exit(1)";\n',
+                "src/daemon/main.cpp": '#include <CLI/CLI.hpp>\n#include "core/net/curl_transport.h"\n',
                 "src/sim/main.cpp": '#include "core/base/log.h"\n#include "sim/rules.h"\n',
             }
         )
