@@ -12,7 +12,7 @@
 
 namespace aiq {
 
-// [retry] of the configuration.
+// [retry] of the configuration. 0 means no limit, except in unknown_retries: no such retry.
 struct RetryPolicy {
   int max_attempts = 5;             // attempts that count
   DurationMs base_ms = 500;         // first backoff ceiling
@@ -28,7 +28,7 @@ struct AttemptCounters {
   int counted = 0;    // ended attempts that count
   int maybes = 0;     // ended attempts billed maybe (`released` left out)
   int crashes = 0;    // ended by a dead process
-  int uncounted = 0;  // ended attempts that do not count
+  int uncounted = 0;  // ended attempts that were rate_limited or released
   std::optional<UnixMs> limited_since;  // start of the first rate_limited or overloaded one
 
   bool operator==(const AttemptCounters&) const = default;
@@ -53,8 +53,12 @@ struct EndedAttempt {
   UnixMs started_at = 0;
 };
 
-// `before`: counters at the lease. `max_attempts`: the job's own. `deadline`: the job's, if any:
-// a retry that could only start after it is a dead letter at once.
+// `before`: counters at the lease. `max_attempts`: the job's own, 0 = no limit. `deadline`: the
+// job's, if any: a retry that could only start at or after it is a dead letter at once; a jitter
+// never moves a retry past it.
+// `released`, `auth` and `vendor_quota` requeue at once, whatever the limits; rate_limit_exhausted
+// is decided after rate_limited and overloaded only; `retryable` after rejected, server_error and
+// overloaded only. `cancelled` and `lease_lost` decide nothing: passing them aborts.
 // Order of the limits when several are reached: rejected, crash_limit, unknown_limit,
 // attempts_exhausted, rate_limit_exhausted, deadline.
 // Waits: an asked-for wait w gives w plus a uniform jitter of at most max(1 s, w/3); without one,
