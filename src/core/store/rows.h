@@ -85,6 +85,8 @@ struct LeasedJob {
   std::optional<UnixMs> deadline;
   std::string correlation_id;
   std::string idempotency_key;  // hex; "" = none
+  // Ended attempts of this generation whose bill is known (billed no or yes).
+  int explicit_answers = 0;
 };
 
 struct LeaseRequest {
