@@ -1,0 +1,62 @@
+#pragma once
+// Leases what may start, at the end of the writer's transactions (Writer::Tail), and hands it to
+// the AttemptRunner after the commit. Also brings waiting jobs to where they can be leased: due
+// ones, expired deadlines, followers of a finished leader.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/random.h"
+#include "core/engine/attempt.h"
+#include "core/engine/runtime.h"
+#include "core/store/writer.h"
+
+namespace aiq {
+
+class Dispatcher {
+ public:
+  struct Parts {
+    Writer& writer;
+    AttemptRunner& runner;
+    RuntimeHolder& runtime;
+    Clock& clock;
+    Random& random;
+    std::string worker;  // "pid:123", into the attempt rows
+  };
+  explicit Dispatcher(Parts parts);
+
+  // Installs itself as the writer's tail. `scheduled`: called (writer thread) after each pass
+  // with the state below renewed, so that the owner can plan its next wake-up.
+  void start(std::function<void()> scheduled);
+  // Something changed that may let a job start. Thread-safe, cheap.
+  void wake() { parts_.writer.wake_tail(); }
+  // Leasing on or off (drain, low disk). Thread-safe. Due times and deadlines go on.
+  void set_leasing(bool on) { leasing_ = on; }
+
+  // When to wake up by itself at the latest; nullopt: only by events. Wall clock. Thread-safe.
+  [[nodiscard]] std::optional<UnixMs> next_wake() const;
+  // Passes since start; a pass that leased nothing counts too. Thread-safe.
+  [[nodiscard]] std::uint64_t passes() const { return passes_; }
+
+ private:
+  void pass(Store& store);
+  void lease_all(Store& store, UnixMs now);
+  void committed();
+
+  Parts parts_;
+  std::function<void()> scheduled_;
+  std::atomic<bool> leasing_{true};
+  std::atomic<UnixMs> next_wake_{0};  // 0 = none
+  std::atomic<std::uint64_t> passes_{0};
+  // Of the running pass; writer thread only.
+  std::vector<LeasedJob> leased_;
+  std::optional<UnixMs> wake_at_;
+  bool more_ = false;  // a bound was reached: pass again at once
+};
+
+}  // namespace aiq
