@@ -56,7 +56,8 @@ struct CanonicalJson {
 // Whether `bytes` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
 [[nodiscard]] bool is_valid_utf8(std::string_view bytes);
 
-// `text` as a JSON string literal, quotes included, with minimal escapes.
+// `text` as a JSON string literal, quotes included, with minimal escapes. Bytes that are not UTF-8
+// become U+FFFD, so that the result is always JSON.
 void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace aiq

@@ -16,7 +16,8 @@ class Sha256 {
 
   // Adds raw bytes.
   void update(std::string_view bytes);
-  // Adds a field so that fields can't run into each other: its length as 8 bytes, then its bytes.
+  // Adds a field so that fields can't run into each other: its length as 8 bytes (big-endian), then
+  // its bytes.
   void update_field(std::string_view bytes);
   // 64 lower-case hex digits; ends this hash, call once.
   [[nodiscard]] std::string hex();
