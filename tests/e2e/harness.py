@@ -541,9 +541,11 @@ class Case(unittest.TestCase):
         self.assertLessEqual(set(sent), rows, "a request has no attempt row")
 
 
-def rule(act, times=None, name="rule", **match):
+def rule(act, times=None, name=None, **match):
     """One rule of the simulator."""
-    out = {"name": name, "match": match, "act": act}
+    out = {"match": match, "act": act}
+    if name:
+        out["name"] = name
     if times is not None:
         out["times"] = times
     return out
