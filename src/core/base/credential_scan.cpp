@@ -104,7 +104,10 @@ class Scan {
     i = skip_space(i);
     if (at(i) != ':' && at(i) != '=') return {};
     i = skip_space(i + 1);
-    if (at(i) == '[') i = skip_space(i + 1);  // headers as a map of lists
+    if (at(i) == '[') {  // headers as a map of lists
+      const std::size_t first = skip_space(i + 1);
+      if (skip_quote(first) > first) i = first;
+    }
     const std::size_t begin = skip_quote(i);
     if (begin > i) return {begin, quoted_end(begin, text_.substr(i, begin - i))};
     if (quoted_name && is_json_literal(i)) return {};
