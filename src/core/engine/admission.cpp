@@ -24,11 +24,13 @@ bool below(const std::map<std::string, int, std::less<>>& tally, const std::stri
 
 Admission::Admission(const Config& config, const AdmissionView& view, UnixMs now)
     : config_(config), now_(now), pauses_(view.pauses) {
-  for (const RateHold& hold : view.holds) holds_[{hold.vendor, hold.model}] = hold.until;
+  for (const RateHold& hold : view.holds)
+    holds_[{hold.vendor, hold.model}] = hold.until;
   for (const VendorRow& row : view.vendors) {
     if (row.proven) proven_.insert(row.vendor);
   }
-  for (const LaneHead& running : view.running) count(running.lane, running.in_flight);
+  for (const LaneHead& running : view.running)
+    count(running.lane, running.in_flight);
   prove_by_time(view);
   for (const LaneHead& head : view.lanes) {
     if (!is_open(head.lane)) continue;
@@ -71,15 +73,16 @@ bool Admission::is_open(const Lane& lane) {
   return !closed_until;
 }
 
-bool Admission::is_proven(const std::string& vendor) const { return proven_.contains(vendor); }
+bool Admission::is_proven(const std::string& vendor) const {
+  return proven_.contains(vendor);
+}
 
 bool Admission::has_place(const Lane& lane) const {
   const VendorConfig& vendor = config_.vendors.at(lane.vendor);
   const int vendor_limit = is_proven(lane.vendor) ? vendor.max_in_flight : 1;
   if (!below(by_vendor_, lane.vendor, vendor_limit)) return false;
   const auto model = config_.models.find(lane.model);
-  if (model != config_.models.end() &&
-      !below(by_model_, lane.model, model->second.max_in_flight)) {
+  if (model != config_.models.end() && !below(by_model_, lane.model, model->second.max_in_flight)) {
     return false;
   }
   const auto tenant = config_.tenants.find(lane.tenant);
@@ -118,6 +121,8 @@ void Admission::started(const std::optional<LaneHead>& head) {
   push(current_, head);
 }
 
-void Admission::passed(const std::optional<LaneHead>& head) { push(current_, head); }
+void Admission::passed(const std::optional<LaneHead>& head) {
+  push(current_, head);
+}
 
 }  // namespace aiq

@@ -49,22 +49,22 @@ std::string pause_reason(const LeasedJob& job, const AttemptResult& result) {
 
 void log_attempt(const LeasedJob& job, const AttemptClose& close, JobState status, bool held) {
   if (!log_enabled(LogLevel::info)) return;
-  std::vector<LogField> fields{
-      {"job_id", std::to_string(job.job_id)},
-      {"tenant", job.lane.tenant},
-      {"model", job.lane.model},
-      {"vendor", job.lane.vendor},
-      {"idempotency_key", job.idempotency_key},
-      {"generation", std::int64_t{job.generation}},
-      {"attempt", std::int64_t{job.attempt}},
-      {"status", std::string(held ? to_string(status) : "lease_lost")},
-      {"outcome", std::string(to_string(close.result.outcome))},
-      {"billed", std::string(to_string(close.result.billed))},
-      {"correlation_id", job.correlation_id}};
+  std::vector<LogField> fields{{"job_id", std::to_string(job.job_id)},
+                               {"tenant", job.lane.tenant},
+                               {"model", job.lane.model},
+                               {"vendor", job.lane.vendor},
+                               {"idempotency_key", job.idempotency_key},
+                               {"generation", std::int64_t{job.generation}},
+                               {"attempt", std::int64_t{job.attempt}},
+                               {"status", std::string(held ? to_string(status) : "lease_lost")},
+                               {"outcome", std::string(to_string(close.result.outcome))},
+                               {"billed", std::string(to_string(close.result.billed))},
+                               {"correlation_id", job.correlation_id}};
   if (close.result.total_ms) fields.push_back({"upstream_ms", *close.result.total_ms});
   if (close.result.outcome != Outcome::completed) {
     fields.push_back({"error_class", std::string(to_string(close.result.outcome))});
-    if (!close.result.error_message.empty()) fields.push_back({"error", close.result.error_message});
+    if (!close.result.error_message.empty())
+      fields.push_back({"error", close.result.error_message});
   }
   log_info(held ? "attempt ended" : "late answer kept, lease was lost", fields);
 }
@@ -125,8 +125,7 @@ void AttemptRunner::start(LeasedJob job) {
 void AttemptRunner::answered(const RunningPtr& running, const HttpResult& result) {
   const VendorConfig* config = running->runtime->vendor(running->job.lane.vendor);
   const Vendor* vendor = find_vendor(config->api);
-  VendorReply reply =
-      vendor->decode(call_of(running->job), result, parts_.clock.wall_ms());
+  VendorReply reply = vendor->decode(call_of(running->job), result, parts_.clock.wall_ms());
   if (result.failure == HttpResult::Failure::cancelled) {
     const std::lock_guard guard(mutex_);
     if (running->abort == Abort::released) reply.result.outcome = Outcome::released;
@@ -230,7 +229,8 @@ std::vector<std::pair<JobId, std::string>> AttemptRunner::leases() const {
   const std::lock_guard guard(mutex_);
   std::vector<std::pair<JobId, std::string>> leases;
   leases.reserve(running_.size());
-  for (const auto& [token, running] : running_) leases.emplace_back(running->job.job_id, token);
+  for (const auto& [token, running] : running_)
+    leases.emplace_back(running->job.job_id, token);
   return leases;
 }
 

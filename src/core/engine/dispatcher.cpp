@@ -61,7 +61,8 @@ void Dispatcher::lease_all(Store& store, UnixMs now) {
   if (!leasing_) return;
   const auto runtime = parts_.runtime.get();
   Admission admission(runtime->config, view, now);
-  for (const std::string& vendor : admission.proven_by_time()) store.mark_proven(vendor);
+  for (const std::string& vendor : admission.proven_by_time())
+    store.mark_proven(vendor);
 
   while (const auto lane = admission.next()) {
     if (std::cmp_equal(leased_.size(), kMaxLeases)) {
@@ -89,7 +90,8 @@ void Dispatcher::lease_all(Store& store, UnixMs now) {
 void Dispatcher::committed() {
   next_wake_ = wake_at_.value_or(0);
   std::vector<LeasedJob> leased = std::exchange(leased_, {});
-  for (LeasedJob& job : leased) parts_.runner.start(std::move(job));
+  for (LeasedJob& job : leased)
+    parts_.runner.start(std::move(job));
   ++passes_;
   if (more_) wake();
   scheduled_();

@@ -18,8 +18,7 @@ bool costs_nothing(const Runtime& runtime, const std::string& vendor) {
   return adapter != nullptr && adapter->in_process();
 }
 
-AttemptClose close_for(const OpenLease& lease, const Runtime& runtime, UnixMs now,
-                       Random& random) {
+AttemptClose close_for(const OpenLease& lease, const Runtime& runtime, UnixMs now, Random& random) {
   AttemptClose close;
   close.attempt_id = lease.job.attempt_id;
   close.job_id = lease.job.job_id;
@@ -44,7 +43,8 @@ AttemptClose close_for(const OpenLease& lease, const Runtime& runtime, UnixMs no
 
 RecoveryReport recover(Writer& writer, const Runtime& runtime, Clock& clock, Random& random) {
   RecoveryReport report;
-  report.locks = writer.run(WritePriority::control, [](Store& store) { return store.clear_locks(); });
+  report.locks =
+      writer.run(WritePriority::control, [](Store& store) { return store.clear_locks(); });
   for (bool more = true; more;) {
     const RecoveryReport slice = writer.run(WritePriority::control, [&](Store& store) {
       RecoveryReport done;

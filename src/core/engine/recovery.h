@@ -29,7 +29,7 @@ struct RecoveryReport {
 // job id `after` on; returns the last one looked at, 0 at the end.
 [[nodiscard]] JobId sweep_orphans(Writer& writer, const Runtime& runtime, Clock& clock,
                                   Random& random,
-                                  const std::function<bool(const std::string&)>& held,
-                                  JobId after, int limit);
+                                  const std::function<bool(const std::string&)>& held, JobId after,
+                                  int limit);
 
 }  // namespace aiq

@@ -20,8 +20,8 @@ std::string Runtime::section_fingerprint(const VendorConfig& vendor) const {
   Sha256 hash;
   for (const std::string* text :
        {&vendor.name, &vendor.api, &vendor.base_url, &vendor.api_key_env, &vendor.api_key_file,
-        &vendor.auth, &vendor.anthropic_version, &vendor.idempotency_header,
-        &vendor.attempt_header, &vendor.ca_file, &vendor.proxy, &vendor.price_vendor}) {
+        &vendor.auth, &vendor.anthropic_version, &vendor.idempotency_header, &vendor.attempt_header,
+        &vendor.ca_file, &vendor.proxy, &vendor.price_vendor}) {
     hash.update_field(*text);
   }
   for (const auto& [name, value] : vendor.headers) {
@@ -30,8 +30,7 @@ std::string Runtime::section_fingerprint(const VendorConfig& vendor) const {
   }
   for (const std::int64_t number :
        {vendor.connect_timeout_ms, vendor.first_byte_timeout_ms, vendor.total_timeout_ms,
-        vendor.max_connection_age_ms, std::int64_t{vendor.max_in_flight}, vendor.rpm,
-        vendor.tpm}) {
+        vendor.max_connection_age_ms, std::int64_t{vendor.max_in_flight}, vendor.rpm, vendor.tpm}) {
     hash.update_field(std::to_string(number));
   }
   // Only the hash of the whole is kept, so the secret can't be read back from it.
@@ -45,6 +44,7 @@ std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env) {
     runtime->credentials.emplace(name, read_credential(vendor, env));
   }
   runtime->config = std::move(config);
+  runtime->fingerprint = runtime->config.fingerprint();
   return runtime;
 }
 

@@ -15,6 +15,7 @@ namespace aiq {
 struct Runtime {
   Config config;
   std::map<std::string, std::string> credentials;  // by vendor; never logged
+  std::string fingerprint;                         // config.fingerprint(), computed once
 
   // nullptr when the vendor is not configured (any more).
   [[nodiscard]] const VendorConfig* vendor(const std::string& name) const;
