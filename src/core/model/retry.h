@@ -14,22 +14,22 @@ namespace aiq {
 
 // [retry] of the configuration. 0 means no limit, except in unknown_retries: no such retry.
 struct RetryPolicy {
-  int max_attempts = 5;             // attempts that count
-  DurationMs base_ms = 500;         // first backoff ceiling
-  DurationMs cap_ms = 60'000;       // largest backoff ceiling
-  int unknown_retries = 2;          // retries after an attempt that may have been billed
-  int crash_limit = 3;              // attempts ended by a dead process
-  int uncounted_max = 100;          // rate-limited or released attempts
+  int max_attempts = 5;        // attempts that count
+  DurationMs base_ms = 500;    // first backoff ceiling
+  DurationMs cap_ms = 60'000;  // largest backoff ceiling
+  int unknown_retries = 2;     // retries after an attempt that may have been billed
+  int crash_limit = 3;         // attempts ended by a dead process
+  int uncounted_max = 100;     // rate-limited or released attempts
   DurationMs give_up_after_ms = 24LL * 3600 * 1000;  // since the first limited attempt
 };
 
 // Counters of a job within its generation, kept in its row.
 struct AttemptCounters {
-  int counted = 0;    // ended attempts that count
-  int maybes = 0;     // ended attempts billed maybe (`released` left out)
-  int crashes = 0;    // ended by a dead process
-  int uncounted = 0;  // ended attempts that were rate_limited or released
-  std::optional<UnixMs> limited_since;  // start of the first rate_limited or overloaded one
+  int counted = 0;                           // ended attempts that count
+  int maybes = 0;                            // ended attempts billed maybe (`released` left out)
+  int crashes = 0;                           // ended by a dead process
+  int uncounted = 0;                         // ended attempts that were rate_limited or released
+  std::optional<UnixMs> limited_since = {};  // start of the first rate_limited or overloaded one
 
   bool operator==(const AttemptCounters&) const = default;
 };
@@ -38,9 +38,9 @@ enum class NextStep : std::uint8_t { complete, retry, requeue, dead_letter };
 
 struct Next {
   NextStep step = NextStep::retry;
-  UnixMs run_at = 0;                            // retry, requeue: not before
-  DeadReason reason = DeadReason::rejected;     // dead_letter
-  AttemptCounters counters;                     // after this attempt
+  UnixMs run_at = 0;                         // retry, requeue: not before
+  DeadReason reason = DeadReason::rejected;  // dead_letter
+  AttemptCounters counters;                  // after this attempt
   // rate_limited (and any answer with a wait): no request of this vendor and model before it.
   std::optional<UnixMs> hold_until;
 };
