@@ -23,6 +23,8 @@ class Canonicalizer {
   Canonicalizer(std::string_view input, const std::vector<std::string_view>& drop)
       : begin_(input.data()), p_(begin_), end_(begin_ + input.size()), drop_(drop) {
     text_.reserve(input.size());
+    members_.reserve(16);
+    result_.members.reserve(16);
   }
 
   Expected<CanonicalJson, JsonError> run() {
