@@ -1,9 +1,12 @@
 """aiqd: start, drain, reload, one per database, and what it does with due times and limits."""
 
 import fcntl
+import http.client
 import os
 import signal
+import socket
 import time
+from datetime import datetime
 
 import harness
 from harness import GPT, SLOWER, Case, header, rule, wait_until
@@ -11,8 +14,6 @@ from harness import GPT, SLOWER, Case, header, rule, wait_until
 
 def own_time(text):
     """Milliseconds since 1970 of an RFC 3339 time in JSON."""
-    from datetime import datetime
-
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000
 
 
@@ -45,7 +46,7 @@ class Lifecycle(Case):
         job_id = world.submit("running")["job_id"]
         world.sim.wait_held(1)
         world.signal(signal.SIGTERM)
-        wait_until(lambda: world.health() != 200, 5, "draining")
+        wait_until(lambda: '"stopping"' in harness.read(world.daemon_log), 5, "draining")
         world.sim.release()
         self.assertEqual(world.wait_daemon(), 0)
         job = world.show(job_id)
@@ -73,7 +74,7 @@ class Lifecycle(Case):
         job_id = world.submit("running")["job_id"]
         world.sim.wait_held(1)
         world.signal(signal.SIGTERM)
-        wait_until(lambda: world.health() != 200, 5, "draining")
+        wait_until(lambda: '"stopping"' in harness.read(world.daemon_log), 5, "draining")
         world.signal(signal.SIGTERM)
         begin = time.monotonic()
         self.assertIn(world.wait_daemon(), (0, 143, -signal.SIGTERM))
@@ -95,12 +96,10 @@ class Lifecycle(Case):
         world = self.start(daemon=False)
         job_id = world.submit("x")["job_id"]
         with open(world.db + ".lock", "r+", encoding="utf-8") as lock:
+            # The file still names the `aiq` that held it last.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            lock.truncate()
-            lock.write(f"{os.getpid()} aiq\n")
-            lock.flush()
             world.start_daemon(wait=False)
-            wait_until(lambda: world.health() == 503, 10, "the socket answers 503 before it owns the file")
+            wait_until(lambda: "waiting for the database" in harness.read(world.daemon_log), 10, "it waits")
             self.assertIsNone(world.daemon.poll())
         wait_until(lambda: world.health() == 200, 10, "ready")
         self.assertEqual(world.wait_final([job_id])[0]["status"], "completed")
@@ -131,12 +130,10 @@ class Lifecycle(Case):
 
     def test_metrics_port_serves_nothing_else(self):
         world = self.start(daemon=False)
-        with __import__("socket").create_server(("127.0.0.1", 0)) as free:
+        with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         world.configure({"daemon": {"metrics_listen": f"127.0.0.1:{port}"}})
         world.start_daemon()
-        import http.client
-
         def status(method, path):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10 * SLOWER)
             connection.request(method, path, "{}" if method == "POST" else None)

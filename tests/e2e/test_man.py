@@ -38,11 +38,13 @@ def options_of(text):
 
 
 def commands_of(text):
-    """Names under a heading that speaks of commands."""
+    """Names of the commands below, which the usage line announces by COMMAND."""
+    if "COMMAND" not in text.splitlines()[0]:
+        return []
     found, inside = [], False
     for line in text.splitlines():
         if line and not line[0].isspace():
-            inside = "command" in line.lower()
+            inside = line.endswith(":") and not line.startswith("usage:")
         elif inside and COMMAND_LINE.match(line):
             found.append(COMMAND_LINE.match(line).group(1))
     return found
