@@ -25,7 +25,7 @@ namespace aiq::sim {
 struct SimulatorOptions {
   DurationMs latency_min = 0;  // before each answer, uniform in [min, max]
   DurationMs latency_max = 0;
-  LimitOptions limits;
+  LimitOptions limits{};
   std::uint64_t seed = 0;  // of the answers and of the latencies
 };
 
