@@ -1,0 +1,222 @@
+#include "core/ops/executor.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "core/base/file.h"
+#include "core/base/sleep.h"
+#include "core/ops/executor_remote.h"
+#include "core/store/owner_lock.h"
+
+namespace aiq {
+namespace {
+
+constexpr DurationMs kPollMs = 50;
+// A read that the daemon does not answer is made from the file instead.
+constexpr DurationMs kReadTimeoutMs = 5'000;
+// A living daemon answers in milliseconds; one that was stopped never does.
+constexpr DurationMs kWriteTimeoutMinMs = 1'000;
+
+// Whether an operation does the same when it is carried out twice.
+bool repeatable(std::string_view op, const Json& in) {
+  if (op == "submit") return in.contains("idempotency_key");
+  constexpr std::array<std::string_view, 4> kSame = {"cancel", "pause", "resume",
+                                                     "cache.invalidate"};
+  return std::find(kSame.begin(), kSame.end(), op) != kSame.end();
+}
+
+void add_warning(Json& out, const std::string& warning) {
+  if (!out.contains("warnings")) out["warnings"] = Json::array();
+  out["warnings"].push_back(warning);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Failure outcome_unknown(std::string_view op, const Json& in) {
+  Failure out{Exit::busy, "outcome_unknown",
+              "the daemon went away while it had the request: it may have been carried out", ""};
+  const auto id = in.find("correlation_id");
+  if (op == "submit" && id != in.end() && id->is_string())
+    out.hint = "check with `aiq list --correlation-id " + id->get<std::string>() +
+               "` before you submit it again; with an --idempotency-key it is safe to repeat";
+  return out;
+}
+
+}  // namespace
+
+struct Executor::Impl {
+  const Config& config;
+  ExecutorConfig settings;
+  Clock& clock;
+  Random& random;
+  RemoteClient remote;
+  Where where = Where::none;
+  std::string fingerprint;  // of `config`, made when it is first needed
+  bool warned_of_config = false;
+
+  [[nodiscard]] OpEnv env() const { return {config, clock, random, settings.actor}; }
+
+  RemoteAnswer ask(const Op& op, const std::string& body, DurationMs timeout_ms) {
+    if (fingerprint.empty()) fingerprint = config.fingerprint();
+    return remote.post(
+        {.op = op.name, .body = body, .fingerprint = fingerprint, .timeout_ms = timeout_ms});
+  }
+
+  // What the daemon said, as the answer of run().
+  Expected<Json, Failure> finish(RemoteAnswer answer) {
+    where = Where::daemon;
+    if (answer.failure) return Unexpected{std::move(*answer.failure)};
+    const std::string& theirs = answer.config_fingerprint;
+    if (!theirs.empty() && theirs != fingerprint && !warned_of_config) {
+      warned_of_config = true;
+      add_warning(answer.out,
+                  "the daemon runs with another configuration than this command; its own decides");
+    }
+    return std::move(answer.out);
+  }
+
+  Expected<Json, Failure> read(const Op& op, const Json& in, const std::string& body);
+  Expected<Json, Failure> read_empty(const Op& op, const Json& in);
+  Expected<Json, Failure> write(const Op& op, const Json& in, const std::string& body);
+  std::optional<Expected<Json, Failure>> write_file(const Op& op, const Json& in,
+                                                    DurationMs remaining_ms);
+  [[nodiscard]] Failure gave_up(const std::optional<Failure>& last) const;
+};
+
+Expected<Json, Failure> Executor::Impl::read(const Op& op, const Json& in,
+                                             const std::string& body) {
+  if (op.prefers_daemon) {
+    RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
+    if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
+  }
+  try {
+    where = Where::file;
+    return op.read(env(), *open_reader(settings.db_path), in);
+  } catch (const StoreError& error) {
+    if (error.kind() == StoreError::Kind::missing) return read_empty(op, in);
+    if (error.kind() == StoreError::Kind::readonly) {
+      // Its owner may read it: a member of the socket's group may ask the daemon.
+      RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
+      if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
+    }
+    return Unexpected{failure_of(error)};
+  }
+}
+
+Expected<Json, Failure> Executor::Impl::read_empty(const Op& op, const Json& in) {
+  const auto store = open_store(":memory:", StoreOptions{}, clock.wall_ms(), false);
+  auto out = op.read(env(), *store, in);
+  if (out) add_warning(*out, "no database at " + settings.db_path + " yet");
+  return out;
+}
+
+// nullopt: another process owns the database.
+std::optional<Expected<Json, Failure>> Executor::Impl::write_file(const Op& op, const Json& in,
+                                                                  DurationMs remaining_ms) {
+  const std::string& group = config.daemon.socket_group;
+  const auto folder = make_folders(folder_of(settings.db_path), group.empty() ? 0700 : 0750);
+  if (!folder)
+    return Unexpected{Failure{Exit::storage, "io_error", folder.error().message,
+                              "make the folder, or name another database with --db"}};
+  try {
+    const auto lock = OwnerLock::try_acquire(settings.db_path, settings.program);
+    if (!lock) return std::nullopt;
+    const StoreOptions options{.age_step_ms = config.daemon.age_step_ms,
+                               .busy_ms = std::max<DurationMs>(0, remaining_ms),
+                               .group = group};
+    const auto store = open_store(settings.db_path, options, clock.wall_ms(), false);
+    where = Where::file;
+    auto result = run_write(op, env(), *store, in);
+    if (!result) return Unexpected{std::move(result).error()};
+    return std::move(result->out);
+  } catch (const StoreError& error) {
+    return Unexpected{failure_of(error)};
+  }
+}
+
+Failure Executor::Impl::gave_up(const std::optional<Failure>& last) const {
+  const std::string waited = format_age(settings.busy_timeout_ms);
+  if (last) {
+    Failure out = *last;
+    out.exit = Exit::busy;
+    if (out.hint.empty()) out.hint = "gave up after " + waited + "; try again later";
+    return out;
+  }
+  std::string who = "another process";
+  if (const auto holder = OwnerLock::holder(settings.db_path))
+    who = holder->program + " (pid " + std::to_string(holder->pid) + ")";
+  return {Exit::busy, "busy",
+          who + " owns the database " + settings.db_path + " and was not done within " + waited,
+          "try again, or give it longer with --busy-timeout"};
+}
+
+Expected<Json, Failure> Executor::Impl::write(const Op& op, const Json& in,
+                                              const std::string& body) {
+  const MonoMs deadline = clock.mono_ms() + settings.busy_timeout_ms;
+  std::optional<Failure> last;
+  for (;;) {
+    const DurationMs remaining = deadline - clock.mono_ms();
+    RemoteAnswer answer = ask(op, body, std::max(kWriteTimeoutMinMs, remaining));
+    switch (answer.kind) {
+      case RemoteAnswer::Kind::answered:
+        return finish(std::move(answer));
+      case RemoteAnswer::Kind::not_ready:
+        last = std::move(answer.failure);
+        break;
+      case RemoteAnswer::Kind::broken:
+        last = outcome_unknown(op.name, in);
+        if (!repeatable(op.name, in)) return Unexpected{*last};
+        break;
+      case RemoteAnswer::Kind::unreachable:
+        if (auto done = write_file(op, in, remaining)) return std::move(*done);
+        break;
+    }
+    const DurationMs left = deadline - clock.mono_ms();
+    if (left <= 0) return Unexpected{gave_up(last)};
+    sleep_ms(std::min(kPollMs, left));
+  }
+}
+
+Executor::Executor(const Config& config, ExecutorConfig settings, Clock& clock, Random& random)
+    : impl_(new Impl{.config = config,
+                     .settings = settings,
+                     .clock = clock,
+                     .random = random,
+                     .remote = RemoteClient(settings.socket_path),
+                     .fingerprint = {}}) {}
+
+Executor::~Executor() = default;
+
+Expected<Json, Failure> Executor::run(std::string_view name, const Json& in) {
+  impl_->where = Where::none;
+  const Op* op = find_op(name);
+  if (op == nullptr)
+    return Unexpected{Failure{Exit::usage, "unknown_operation",
+                              "there is no operation " + std::string(name), ""}};
+  Json input = in.is_null() ? Json::object() : in;
+  // So that a submit whose answer was lost can be found again.
+  if (name == "submit" && input.is_object() && !input.contains("correlation_id"))
+    input["correlation_id"] = impl_->random.token();
+  std::string body;
+  try {
+    body = input.dump();
+  } catch (const Json::type_error&) {  // the only one that dump() throws
+    return Unexpected{Failure{Exit::usage, "invalid_utf8", "the input is not valid UTF-8", ""}};
+  }
+  return op->read ? impl_->read(*op, input, body) : impl_->write(*op, input, body);
+}
+
+std::optional<DaemonStatus> Executor::daemon() {
+  return impl_->remote.health();
+}
+
+Executor::Where Executor::where() const {
+  return impl_->where;
+}
+
+}  // namespace aiq

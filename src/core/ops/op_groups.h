@@ -1,0 +1,45 @@
+#pragma once
+// The operations of each file of this folder, for the registry, and what the files share.
+
+#include <span>
+#include <string>
+
+#include "core/engine/submit.h"
+#include "core/ops/input.h"
+#include "core/ops/json_render.h"
+#include "core/ops/op.h"
+
+namespace aiq {
+
+[[nodiscard]] std::span<const Op> submit_ops();
+[[nodiscard]] std::span<const Op> job_ops();
+[[nodiscard]] std::span<const Op> stats_ops();
+[[nodiscard]] std::span<const Op> pause_ops();
+[[nodiscard]] std::span<const Op> vendor_ops();
+[[nodiscard]] std::span<const Op> cache_ops();
+[[nodiscard]] std::span<const Op> lock_ops();
+[[nodiscard]] std::span<const Op> db_ops();
+[[nodiscard]] std::span<const Op> dlq_ops();
+
+// The members of `submit` as the engine takes them.
+[[nodiscard]] Expected<SubmitInput, Failure> submit_input_of(const Json& in);
+
+// State of a vendor or, with `model`, of one of its models, from what the store knows.
+// {"state","reason","until"}: paused before unproven before ok.
+[[nodiscard]] Json vendor_state(const StoreStats& stats, const std::string& vendor);
+[[nodiscard]] int vendor_in_flight(const StoreStats& stats, const std::string& vendor);
+// Names of the configured vendors and of those that the database knows besides, in order.
+[[nodiscard]] std::vector<std::string> vendor_names(const Config& config, const StoreStats& stats);
+
+// "did you mean NAME?", or "" when none is near.
+[[nodiscard]] std::string did_you_mean(std::string_view word,
+                                       const std::vector<std::string>& names);
+template <class Map>
+[[nodiscard]] std::vector<std::string> names_of(const Map& map) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : map)
+    out.push_back(name);
+  return out;
+}
+
+}  // namespace aiq
