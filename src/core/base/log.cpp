@@ -100,8 +100,8 @@ struct Logger {
 
 Logger& logger() {
   // Never destroyed: threads may still log while the process ends.
-  static Logger* const kLogger = new Logger;
-  return *kLogger;
+  static Logger* const instance = new Logger;
+  return *instance;
 }
 
 std::string_view level_name(LogLevel level) {

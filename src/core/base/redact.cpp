@@ -147,8 +147,8 @@ struct Registry {
 
 Registry& registry() {
   // Never destroyed: threads may still log while the process ends.
-  static Registry* const kRegistry = new Registry;
-  return *kRegistry;
+  static Registry* const instance = new Registry;
+  return *instance;
 }
 
 std::shared_ptr<const Forms> registered() {

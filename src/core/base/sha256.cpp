@@ -12,9 +12,9 @@ namespace {
 
 // Looked up once: EVP_sha256() makes OpenSSL 3 search its providers at each use.
 const EVP_MD* algorithm() {
-  static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  AIQ_CHECK(kAlgorithm != nullptr);
-  return kAlgorithm;
+  static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  AIQ_CHECK(fetched != nullptr);
+  return fetched;
 }
 
 }  // namespace

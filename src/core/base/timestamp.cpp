@@ -102,7 +102,7 @@ std::optional<UnixMs> to_unix(const Fields& f) {
   const std::int64_t day = ch::sys_days{date}.time_since_epoch().count();
   const std::int64_t minutes = (day * 24 + f.hour) * 60 + f.minute - f.offset_minutes;
   // Leap seconds are inserted at the end of a day of UTC, nowhere else.
-  if (f.second == 60 && (minutes + 1) % (24 * 60) != 0) return std::nullopt;
+  if (f.second == 60 && (minutes + 1) % 1'440 != 0) return std::nullopt;
   const UnixMs at = (minutes * 60 + f.second) * 1'000 + f.ms;
   if (at < kFirst || at > kLast) return std::nullopt;
   return at;
