@@ -56,7 +56,7 @@ class Vendor {
   struct Prompt {
     std::string model, prompt, system;
     std::optional<std::int64_t> max_tokens;
-    std::string max_tokens_field;  // "max_tokens" unless configured
+    std::string max_tokens_field;            // "max_tokens" unless configured
     std::optional<std::string> temperature;  // a JSON number as given
   };
   [[nodiscard]] virtual std::string prompt_body(Endpoint endpoint, const Prompt& prompt) const = 0;
