@@ -1,11 +1,13 @@
 #pragma once
 // aiq.toml as a value: every key of the operator's contract with its default, checked.
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/duration.h"
@@ -67,8 +69,12 @@ struct BreakerConfig {
 
 // By age since final; nullopt = keep.
 struct RetentionConfig {
-  std::optional<DurationMs> completed_ms, failed_ms, cancelled_ms, client_keys_ms, outbox_ms,
-      attempts_ms;
+  std::optional<DurationMs> completed_ms = 30LL * 86'400'000;
+  std::optional<DurationMs> failed_ms = 90LL * 86'400'000;
+  std::optional<DurationMs> cancelled_ms = 7LL * 86'400'000;
+  std::optional<DurationMs> client_keys_ms = 30LL * 86'400'000;
+  std::optional<DurationMs> outbox_ms = 7LL * 86'400'000;
+  std::optional<DurationMs> attempts_ms = 90LL * 86'400'000;
 };
 
 struct TracingConfig {
@@ -132,6 +138,8 @@ struct Config {
   std::map<std::string, VendorConfig> vendors;  // with none configured: the built-in `echo`
   std::map<std::string, ModelConfig> models;
   std::map<std::string, TenantConfig> tenants;
+  // Line of every key and section that the file has, by full name: "vendors.main.rpm" -> 12.
+  std::map<std::string, int> lines;
 
   // The vendor that serves `model`: its section's, else default_vendor, else the only vendor.
   // nullptr when it can't be told.
@@ -163,7 +171,9 @@ using GetEnv = std::string (*)(const char* name);  // "" = not set
 [[nodiscard]] std::string resolve_socket_path(const Config& config, const std::string& db_path);
 
 // The secret of a vendor, from its environment variable or file, trailing white space removed;
-// registered for redaction. Throws ConfigError when it is configured and can't be read.
+// registered for redaction. "" when none is configured or auth is none. A file named without a
+// slash is looked for in $CREDENTIALS_DIRECTORY (systemd) when that is set. Throws ConfigError when
+// it is configured and can't be read.
 [[nodiscard]] std::string read_credential(const VendorConfig& vendor, GetEnv env);
 
 // One line per key: name, effective value as TOML, origin ("default" or "aiq.toml:12").
