@@ -68,7 +68,7 @@ Expected<WriteStep, Failure> prepare_submit(const OpEnv& env, const Json& in) {
                   {"stale", receipt.stale},
                   {"idempotency_key", derived_key(submission)},
                   {"cache_key", submission.keys.cache_key},
-                  {"correlation_id", receipt.correlation_id}};
+                  {"correlation_id", json_text(receipt.correlation_id)}};
     add_warnings(result.out, warnings);
     return result;
   });
