@@ -1,0 +1,88 @@
+// aiq cancel
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/pages.h"
+#include "cli/render.h"
+#include "cli/values.h"
+
+namespace aiq::cli {
+namespace {
+
+struct CancelOptions {
+  Texts ids;
+  JobFilterOptions filter;
+  bool force = false;
+};
+
+constexpr std::size_t kSlice = 500;  // ids per operation: each is one short transaction
+
+// The jobs that the filters name and that can still be cancelled.
+std::vector<std::string> matching_ids(Session& session, const JobFilterOptions& filter) {
+  std::vector<std::string> ids;
+  for (const char* status : {"queued", "retrying", "processing"}) {
+    Json in = filter.input(session);
+    if (filter.status && *filter.status != status) continue;
+    in["status"] = status;
+    for_each_row(
+        session, "list", std::move(in), 0,
+        [&](const Json& job) { ids.push_back(job.at("job_id").get<std::string>()); }, [] {});
+  }
+  // One that changed its state between two of the lists stands in both.
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+void cancel_slice(Session& session, const std::vector<std::string>& ids, bool force) {
+  Json in = {{"ids", ids}};
+  set_flag(in, "force", force);
+  const Json answer = session.call("cancel", in);
+  Output& out = session.out;
+  for (const Json& row : answer.at("rows")) {
+    if (out.json()) {
+      out.object(row);
+    } else {
+      out.line(member_text(row, "job_id") + " " + member_text(row, "outcome"));
+    }
+  }
+  out.flush();
+}
+
+Exit cancel(Session& session, const CancelOptions& o) {
+  if (o.ids.empty() == !o.filter.any()) {
+    fail_usage("missing_argument",
+               o.ids.empty() ? "aiq cancel needs job ids or filters"
+                             : "job ids and filters exclude each other",
+               "for example aiq cancel 17, or aiq cancel --tenant acme");
+  }
+  if (!o.ids.empty()) {
+    // All in one operation: an unknown id cancels nothing.
+    cancel_slice(session, o.ids, o.force);
+    return Exit::ok;
+  }
+  const std::vector<std::string> ids = matching_ids(session, o.filter);
+  for (std::size_t at = 0; at < ids.size(); at += kSlice) {
+    const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(at);
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), at + kSlice));
+    cancel_slice(session, {begin, end}, o.force);
+  }
+  if (ids.empty()) session.out.note("no job that could be cancelled matches");
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_cancel(Command root, Session& session) {
+  auto options = std::make_shared<CancelOptions>();
+  Command command = root.add("cancel", "withdraw submissions; a job without any stops");
+  command
+      .operands("ID", options->ids,
+                "Job ids (17: all submissions of the job) or submission ids (s17)", false)
+      .flag("force", options->force, "Also where other submissions share the job");
+  options->filter.add_to(command);
+  command.run([options, &session] { return cancel(session, *options); });
+}
+
+}  // namespace aiq::cli

@@ -1,0 +1,26 @@
+#pragma once
+// Every command of `aiq`, in the order of --help. Each add_* puts its commands below `root`; what
+// they do stands in the file of the same name.
+
+#include "cli/command.h"
+#include "cli/session.h"
+
+namespace aiq::cli {
+
+void add_submit(Command root, Session& session);  // submit, run
+void add_jobs(Command root, Session& session);    // list, show, result
+void add_wait(Command root, Session& session);
+void add_cancel(Command root, Session& session);
+void add_stats(Command root, Session& session);
+void add_pause(Command root, Session& session);  // pause, resume
+void add_vendor(Command root, Session& session);
+void add_cache(Command root, Session& session);
+void add_lock(Command root, Session& session);
+void add_dlq(Command root, Session& session);
+void add_config(Command root, Session& session);
+void add_db(Command root, Session& session);
+
+// The whole tree with the global options, which are stored in `session`.
+[[nodiscard]] CommandTree make_command_tree(Session& session);
+
+}  // namespace aiq::cli

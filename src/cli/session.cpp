@@ -1,0 +1,87 @@
+#include "cli/session.h"
+
+#include <unistd.h>
+
+#include "cli/values.h"
+#include "core/base/json_canonical.h"
+#include "core/base/random.h"
+
+namespace aiq::cli {
+namespace {
+
+void check_text(const Json& in, const std::string& name) {
+  if (in.is_string() && !is_valid_utf8(in.get_ref<const std::string&>())) {
+    fail_usage("invalid_utf8", "the " + name + " is not valid UTF-8",
+               "convert it first, for example with iconv");
+  }
+  if (!in.is_structured()) return;
+  for (const auto& item : in.items()) {
+    if (in.is_object() && !is_valid_utf8(item.key())) {
+      fail_usage("invalid_utf8", "a name in " + name + " is not valid UTF-8", "");
+    }
+    check_text(item.value(), in.is_object() ? item.key() : name);
+  }
+}
+
+}  // namespace
+
+const Config& Session::config() {
+  if (!config_) {
+    config_ = load_config(find_config_path(globals.config.value_or(""), process_env));
+  }
+  return *config_;
+}
+
+const std::string& Session::db_path() {
+  if (db_path_.empty()) {
+    db_path_ = resolve_db_path(globals.db.value_or(""), config(), process_env, ::geteuid() == 0);
+  }
+  return db_path_;
+}
+
+DurationMs Session::busy_timeout_ms() {
+  constexpr DurationMs kDefaultMs = 10'000;
+  return globals.busy_timeout ? duration_value("--busy-timeout", *globals.busy_timeout)
+                              : kDefaultMs;
+}
+
+Executor& Session::executor() {
+  if (!executor_) {
+    ExecutorConfig settings;
+    settings.db_path = db_path();
+    settings.socket_path = resolve_socket_path(config(), db_path());
+    settings.busy_timeout_ms = busy_timeout_ms();
+    settings.actor = "uid:" + std::to_string(::getuid());
+    executor_ = std::make_unique<Executor>(config(), settings, system_clock(), system_random());
+  }
+  return *executor_;
+}
+
+Expected<Json, Failure> Session::try_call(std::string_view op, const Json& in) {
+  check_text(in, "input");
+  auto answer = executor().run(op, in);
+  if (answer && answer->is_object()) {
+    if (const auto warnings = answer->find("warnings"); warnings != answer->end()) {
+      for (const Json& warning : *warnings)
+        out.warn(warning.get<std::string>());
+      answer->erase("warnings");
+    }
+  }
+  return answer;
+}
+
+Json Session::call(std::string_view op, const Json& in) {
+  auto answer = try_call(op, in);
+  if (!answer) throw CommandFailed(std::move(answer).error());
+  return std::move(*answer);
+}
+
+void Session::require_daemon(const std::string& what) {
+  if (executor().daemon()) return;
+  throw CommandFailed(
+      {Exit::busy, "no_daemon",
+       "no daemon is running for " + db_path() + ", " + what + " would wait for nothing",
+       "start aiqd, or work the queue off with aiqd --until-idle"});
+}
+
+}  // namespace aiq::cli

@@ -1,0 +1,51 @@
+#pragma once
+// What the commands share: global options, configuration, the way to the database.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/output.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/config/config.h"
+#include "core/ops/executor.h"
+
+namespace aiq::cli {
+
+struct GlobalOptions {
+  std::optional<std::string> db, config, busy_timeout;
+  bool json = false, quiet = false;
+};
+
+class Session {
+ public:
+  explicit Session(Output& output) : out(output) {}
+
+  GlobalOptions globals;
+  Output& out;
+
+  // Read on first use. Throws ConfigError.
+  [[nodiscard]] const Config& config();
+  [[nodiscard]] const std::string& db_path();
+  [[nodiscard]] DurationMs busy_timeout_ms();
+  [[nodiscard]] Executor& executor();
+  [[nodiscard]] Clock& clock() const { return system_clock(); }
+
+  // Runs an operation; its warnings go to standard error and out of the answer.
+  // Text in `in` that is not UTF-8: Failure, exit 2.
+  [[nodiscard]] Expected<Json, Failure> try_call(std::string_view op, const Json& in);
+  // The same, with CommandFailed for a Failure.
+  Json call(std::string_view op, const Json& in);
+
+  // Throws CommandFailed (exit 7) when no daemon answers: `what` would wait for ever.
+  void require_daemon(const std::string& what);
+
+ private:
+  std::optional<Config> config_;
+  std::string db_path_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace aiq::cli
