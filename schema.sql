@@ -1,5 +1,6 @@
 -- The database of aiq: one file, written by one process at a time. This file is the readable
--- truth; a new database is made from it, an older one reaches it by src/core/store/migrations.
+-- truth; a new database is made from it, an older one reaches it by the numbered steps in
+-- src/core/store/sqlite_migrate.cpp.
 --
 -- Conventions. Times are UTC milliseconds since 1970 (INTEGER). Keys and hashes are 32-byte BLOBs
 -- (SHA-256). Bodies stand in tables of their own so that the rows that change stay small.
@@ -64,6 +65,7 @@ CREATE TABLE jobs (
   correlation_id  TEXT NOT NULL,
   lease_token     TEXT,                -- 32 hex digits while processing, else NULL
   lease_until     INTEGER,             -- for people and recovery; a living owner uses its own clock
+  leased_at       INTEGER,             -- start of the open attempt
   open_attempt_id INTEGER,
   result_id       INTEGER,
   result_source   TEXT CHECK (result_source IN ('vendor', 'cache')),
@@ -76,6 +78,7 @@ CREATE TABLE jobs (
   CHECK ((wait IS NULL) = (state NOT IN ('queued', 'retrying'))),
   CHECK (live = (state IN ('queued', 'retrying', 'processing'))),
   CHECK ((lease_token IS NULL) = (state <> 'processing')),
+  CHECK ((leased_at IS NULL) = (state <> 'processing')),
   CHECK ((open_attempt_id IS NULL) = (state <> 'processing'))
 ) STRICT;
 
@@ -89,7 +92,7 @@ CREATE INDEX jobs_ready ON jobs (lane_id, rank, job_id) WHERE wait = 'ready';
 CREATE INDEX jobs_due ON jobs (run_at) WHERE wait = 'time';
 CREATE INDEX jobs_locked ON jobs (cache_key) WHERE wait = 'lock';
 CREATE INDEX jobs_serve ON jobs (job_id) WHERE wait = 'serve';
-CREATE INDEX jobs_leased ON jobs (lane_id) WHERE state = 'processing';
+CREATE INDEX jobs_leased ON jobs (lane_id, leased_at) WHERE state = 'processing';
 CREATE INDEX jobs_deadline ON jobs (deadline) WHERE deadline IS NOT NULL AND wait IS NOT NULL;
 
 -- How many jobs are in each state; kept in the transaction of every change.
@@ -97,6 +100,8 @@ CREATE TABLE job_counts (
   state TEXT PRIMARY KEY NOT NULL,
   n     INTEGER NOT NULL CHECK (n >= 0)
 ) STRICT, WITHOUT ROWID;
+INSERT INTO job_counts (state, n) VALUES ('queued', 0), ('processing', 0), ('retrying', 0),
+  ('completed', 0), ('failed', 0), ('dead_lettered', 0), ('cancelled', 0);
 
 -- The request of a job.
 CREATE TABLE requests (
@@ -221,11 +226,14 @@ CREATE TABLE cache_entries (
 CREATE INDEX cache_entries_used ON cache_entries (last_used_at);
 CREATE INDEX cache_entries_expiry ON cache_entries (hard_until);
 
--- hits, stale_hits, misses, avoided_tokens, entries, bytes.
+-- hits, stale_hits, misses, avoided_tokens count since the beginning; entries and bytes are there
+-- now.
 CREATE TABLE cache_counters (
   name TEXT PRIMARY KEY NOT NULL,
-  n    INTEGER NOT NULL
+  n    INTEGER NOT NULL CHECK (n >= 0)
 ) STRICT, WITHOUT ROWID;
+INSERT INTO cache_counters (name, n) VALUES ('hits', 0), ('stale_hits', 0), ('misses', 0),
+  ('avoided_tokens', 0), ('entries', 0), ('bytes', 0);
 
 -- Locks only save work; no correctness rests on one. 'cache:<hex of the cache key>' belongs to
 -- the lease whose token is its owner, and ends with it.

@@ -95,7 +95,8 @@ class Store : public Reader {
   // entry go back to the ready set. Returns how many it looked at.
   virtual int serve_followers(UnixMs now, int limit) = 0;
   virtual AdmissionView admission_view(UnixMs now) = 0;
-  // The first ready job of one lane, nullopt when it has none. One index seek.
+  // The first ready job of one lane, nullopt when it has none. One index seek;
+  // its in_flight is not counted (0).
   virtual std::optional<LaneHead> lane_head(LaneId lane_id) = 0;
   // Takes the first ready job of a lane: lock of its cache key, attempt row, token, in one step.
   virtual LeaseOutcome lease(const LeaseRequest& request) = 0;

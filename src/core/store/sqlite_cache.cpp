@@ -1,0 +1,209 @@
+// cache_entries: what is stored, served, removed; and who waits for an entry.
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/store/sqlite_store.h"
+
+namespace aiq {
+namespace {
+
+constexpr const char* kTouchEntry =
+    "UPDATE cache_entries SET hits = hits + 1, last_used_at = ?2 WHERE cache_key = ?1";
+constexpr const char* kCompleteFromCache =
+    "UPDATE jobs SET state = 'completed', wait = NULL, live = 0, finished_at = ?2, "
+    "result_id = ?3, result_source = 'cache', stale = ?4, truncated = ?5, error_class = NULL, "
+    "error_code = NULL, error_message = NULL, error_status = NULL "
+    "WHERE job_id = ?1 AND state IN ('queued', 'retrying')";
+constexpr const char* kEntryBytes = "SELECT bytes FROM cache_entries WHERE cache_key = ?1";
+constexpr const char* kJobOfEntry =
+    "SELECT cache_key, cache_owner, lane_id, soft_ttl, hard_ttl FROM jobs "
+    "WHERE job_id = ?1 AND cache_store = 1 AND hard_ttl > 0";
+constexpr const char* kPutEntry =
+    "INSERT INTO cache_entries (cache_key, cache_owner, lane_id, job_id, result_id, truncated, "
+    "created_at, soft_until, hard_until, last_used_at, bytes, tokens) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7, ?10, ?11) "
+    "ON CONFLICT (cache_key) DO UPDATE SET cache_owner = excluded.cache_owner, "
+    "lane_id = excluded.lane_id, job_id = excluded.job_id, result_id = excluded.result_id, "
+    "truncated = excluded.truncated, created_at = excluded.created_at, "
+    "soft_until = excluded.soft_until, hard_until = excluded.hard_until, "
+    "last_used_at = excluded.last_used_at, hits = 0, bytes = excluded.bytes, "
+    "tokens = excluded.tokens";
+constexpr const char* kRemoveEntry = "DELETE FROM cache_entries WHERE cache_key = ?1";
+
+constexpr const char* kServable =
+    "SELECT job_id FROM jobs INDEXED BY jobs_serve WHERE wait = 'serve' ORDER BY job_id LIMIT ?1";
+constexpr const char* kFollower =
+    "SELECT state, cache_key, cache_read, cache_max_age, created_at FROM jobs WHERE job_id = ?1";
+constexpr const char* kFollowerReady =
+    "UPDATE jobs SET wait = 'ready' WHERE job_id = ?1 AND wait = 'serve'";
+
+// `--tenant` also names the entries that a tenant paid for its group.
+constexpr const char* kMatching =
+    "SELECT e.cache_key, e.bytes FROM cache_entries e JOIN lanes l ON l.lane_id = e.lane_id "
+    "WHERE (?1 IS NULL OR e.cache_key = ?1) AND (?2 IS NULL OR l.model = ?2) "
+    "AND (?3 IS NULL OR l.tenant = ?3 OR e.cache_owner = 'tenant:' || ?3) "
+    "AND (?4 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?4 AND b.value = ?5 "
+    "AND b.job_id = e.job_id)) "
+    "AND (?6 IS NULL OR e.created_at < ?6) LIMIT ?7";
+constexpr const char* kExpired =
+    "SELECT cache_key, bytes FROM cache_entries WHERE hard_until <= ?1 ORDER BY hard_until "
+    "LIMIT ?2";
+constexpr const char* kLeastUsed =
+    "SELECT cache_key, bytes FROM cache_entries ORDER BY last_used_at LIMIT ?1";
+constexpr const char* kTotalBytes = "SELECT n FROM cache_counters WHERE name = 'bytes'";
+
+struct Removable {
+  KeyBlob key;
+  std::int64_t bytes = 0;
+};
+
+std::vector<Removable> collect(Query& query) {
+  std::vector<Removable> found;
+  while (query.step())
+    found.push_back({query.key(0), query.i64(1)});
+  return found;
+}
+
+}  // namespace
+
+void SqliteStore::count_hit(const KeyBlob& cache_key, const CacheHit& hit, bool stale, UnixMs now) {
+  ++(stale ? pending_.stale_hits : pending_.hits);
+  pending_.avoided_tokens += hit.tokens;
+  run(db_, kTouchEntry, cache_key, now);
+}
+
+void SqliteStore::complete_from_cache(JobId job_id, JobState from, const KeyBlob& cache_key,
+                                      const CacheHit& hit, bool stale, UnixMs now) {
+  AIQ_CHECK(run(db_, kCompleteFromCache, job_id, now, hit.result_id, stale, hit.truncated) == 1);
+  count_hit(cache_key, hit, stale, now);
+  note_change(job_id, from, JobState::completed, now, "cache");
+}
+
+bool SqliteStore::store_entry(const AttemptClose& close, std::int64_t result_id) {
+  KeyBlob key;
+  std::string owner;
+  LaneId lane_id = 0;
+  UnixMs soft_until = 0;
+  UnixMs hard_until = 0;
+  {
+    Query query(db_, kJobOfEntry, close.job_id);
+    if (!query.step()) return false;
+    key = query.key(0);
+    owner = query.text(1);
+    lane_id = query.i64(2);
+    hard_until = close.now + query.i64(4);
+    soft_until = std::min(close.now + query.i64(3), hard_until);
+  }
+  const auto bytes = static_cast<std::int64_t>(close.result.body.size());
+  std::int64_t tokens = 0;
+  if (close.result.usage_state == UsageState::ok) {
+    for (const std::int64_t units : close.result.usage.units)
+      tokens += units;
+  }
+  if (Query query(db_, kEntryBytes, key); query.step()) {
+    pending_.bytes -= query.i64(0);
+    --pending_.entries;
+  }
+  run(db_, kPutEntry, key, owner, lane_id, close.job_id, result_id, close.result.truncated,
+      close.now, soft_until, hard_until, bytes, tokens);
+  pending_.bytes += bytes;
+  ++pending_.entries;
+  return true;
+}
+
+void SqliteStore::remove_entry(const KeyBlob& cache_key, std::int64_t bytes) {
+  AIQ_CHECK(run(db_, kRemoveEntry, cache_key) == 1);
+  pending_.bytes -= bytes;
+  --pending_.entries;
+}
+
+int SqliteStore::serve_followers(UnixMs now, int limit) {
+  std::vector<JobId> ids;
+  {
+    Query query(db_, kServable, limit);
+    while (query.step())
+      ids.push_back(query.i64(0));
+  }
+  for (const JobId id : ids) {
+    if (!serve_follower(id, now)) run(db_, kFollowerReady, id);
+  }
+  return static_cast<int>(ids.size());
+}
+
+bool SqliteStore::serve_follower(JobId job_id, UnixMs now) {
+  JobState state = JobState::queued;
+  KeyBlob key;
+  std::optional<DurationMs> max_age;
+  UnixMs created_at = 0;
+  {
+    Query query(db_, kFollower, job_id);
+    AIQ_CHECK(query.step());
+    if (!query.flag(2)) return false;  // it wants an answer of its own, only not at the same time
+    state = parse_job_state(query.view(0)).value();
+    key = query.key(1);
+    max_age = query.opt_i64(3);
+    created_at = query.i64(4);
+  }
+  const auto hit = queries_.find_entry(key);
+  if (!hit || hit->hard_until <= now) return false;
+  if (max_age && now - hit->created_at > *max_age) return false;
+  // An answer that came after the question is as new as one can be, whatever its soft TTL.
+  const bool soft_expired = hit->soft_until <= now;
+  if (soft_expired && hit->created_at < created_at) return false;
+  complete_from_cache(job_id, state, key, *hit, soft_expired, now);
+  return true;
+}
+
+int SqliteStore::invalidate_cache(const CacheFilter& filter, int limit) {
+  const bool any = !filter.cache_key.empty() || !filter.model.empty() || !filter.tenant.empty() ||
+                   !filter.label_key.empty() || filter.created_before;
+  if (!any && !filter.all) return 0;
+  std::optional<KeyBlob> key;
+  if (!filter.cache_key.empty()) {
+    key = parse_key(filter.cache_key);
+    if (!key) return 0;
+  }
+  std::vector<Removable> found;
+  {
+    Query query(db_, kMatching, key, TextOrNull{filter.model}, TextOrNull{filter.tenant},
+                TextOrNull{filter.label_key}, filter.label_value, filter.created_before, limit);
+    found = collect(query);
+  }
+  for (const Removable& entry : found)
+    remove_entry(entry.key, entry.bytes);
+  return static_cast<int>(found.size());
+}
+
+int SqliteStore::evict_cache(UnixMs now, std::int64_t max_bytes, int limit) {
+  std::vector<Removable> found;
+  {
+    Query query(db_, kExpired, now, limit);
+    found = collect(query);
+  }
+  for (const Removable& entry : found)
+    remove_entry(entry.key, entry.bytes);
+  int removed = static_cast<int>(found.size());
+  if (removed >= limit) return removed;
+
+  std::int64_t total = pending_.bytes;
+  {
+    Query query(db_, kTotalBytes);
+    AIQ_CHECK(query.step());
+    total += query.i64(0);
+  }
+  if (total <= max_bytes) return removed;
+  {
+    Query query(db_, kLeastUsed, limit - removed);
+    found = collect(query);
+  }
+  for (const Removable& entry : found) {
+    if (total <= max_bytes) break;
+    remove_entry(entry.key, entry.bytes);
+    total -= entry.bytes;
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace aiq

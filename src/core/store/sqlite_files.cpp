@@ -1,0 +1,103 @@
+#include "core/store/sqlite_files.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "core/base/file.h"
+
+namespace aiq {
+namespace {
+
+StoreError::Kind kind_of_errno(int code) {
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return StoreError::Kind::full;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case EISDIR:
+    case ENOTDIR:
+      return StoreError::Kind::readonly;
+    case ENOENT:
+      return StoreError::Kind::missing;
+    default:
+      return StoreError::Kind::io;
+  }
+}
+
+std::optional<gid_t> group_id(const std::string& group, const std::string& path) {
+  if (group.empty()) return std::nullopt;
+  std::array<char, 16384> buffer;
+  struct group entry {};
+  struct group* found = nullptr;
+  (void)getgrnam_r(group.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found == nullptr) {
+    throw StoreError(StoreError::Kind::io,
+                     path + ": there is no group '" + group + "' (socket_group)");
+  }
+  return found->gr_gid;
+}
+
+// Only what belongs to us can be changed, and only then it is ours to change.
+void set_access(const std::string& path, mode_t mode, std::optional<gid_t> gid) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || info.st_uid != geteuid()) return;
+  if (gid && info.st_gid != *gid && chown(path.c_str(), static_cast<uid_t>(-1), *gid) != 0) {
+    throw_file_error(path, "give to its group", errno);
+  }
+  if ((info.st_mode & 07777) != mode && chmod(path.c_str(), mode) != 0) {
+    throw_file_error(path, "set the mode of", errno);
+  }
+}
+
+}  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void throw_file_error(const std::string& path, const char* action, int code) {
+  throw StoreError(kind_of_errno(code),
+                   std::string("cannot ") + action + " " + path + ": " + errno_text(code));
+}
+
+void prepare_files(const std::string& path, const StoreOptions& options) {
+  const std::optional<gid_t> gid = group_id(options.group, path);
+  const mode_t mode = gid ? 0640 : 0600;
+  const std::string folder = folder_of(path);
+  struct stat info {};
+  const bool new_folder = stat(folder.c_str(), &info) != 0;
+  if (const auto made = make_folders(folder, gid ? 0750 : 0700); !made) {
+    throw StoreError(kind_of_errno(made.error().code), made.error().message);
+  }
+  // A folder that was there is its owner's to open: it may be somebody's home.
+  if (new_folder && gid) set_access(folder, 0750, gid);
+  {
+    const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
+    if (!file) throw_file_error(path, "open", errno);
+  }
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"})
+    set_access(path + suffix, mode, gid);
+}
+
+void use_wal(SqliteDb& db) {
+  if (db.in_memory()) return;
+  const std::string mode = db.pragma("PRAGMA journal_mode = WAL");
+  if (mode != "wal") {
+    throw StoreError(
+        StoreError::Kind::io,
+        db.path() + ": its file system can't hold a write-ahead log (journal mode " + mode + ")");
+  }
+}
+
+}  // namespace aiq

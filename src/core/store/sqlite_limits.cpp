@@ -1,0 +1,103 @@
+// pauses, rate_holds, vendors: what keeps work from starting.
+
+#include "core/base/check.h"
+#include "core/store/sqlite_store.h"
+
+namespace aiq {
+namespace {
+
+constexpr const char* kSetPause =
+    "INSERT INTO pauses (vendor, model, tenant, cause, reason, until, actor, created_at) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+    "ON CONFLICT (vendor, model, tenant) DO UPDATE SET cause = excluded.cause, "
+    "reason = excluded.reason, until = excluded.until, actor = excluded.actor, "
+    "created_at = excluded.created_at";
+// A pause that a person made stands: it must not end with the vendor's.
+constexpr const char* kPauseByVendor =
+    "INSERT INTO pauses (vendor, model, tenant, cause, reason, until, actor, created_at) "
+    "VALUES (?1, ?2, '', ?3, ?4, NULL, 'aiqd', ?5) "
+    "ON CONFLICT (vendor, model, tenant) DO UPDATE SET cause = excluded.cause, "
+    "reason = excluded.reason, until = excluded.until, actor = excluded.actor, "
+    "created_at = excluded.created_at WHERE pauses.cause <> 'operator' "
+    "OR (pauses.until IS NOT NULL AND pauses.until <= excluded.created_at)";
+constexpr const char* kClearPause =
+    "DELETE FROM pauses WHERE vendor = ?1 AND model = ?2 AND tenant = ?3";
+constexpr const char* kClearVendorPauses = "DELETE FROM pauses WHERE vendor = ?1 AND tenant = ''";
+constexpr const char* kClearAuthPauses = "DELETE FROM pauses WHERE vendor = ?1 AND cause = 'auth'";
+constexpr const char* kClearExpired = "DELETE FROM pauses WHERE until <= ?1";
+
+constexpr const char* kInsertVendor =
+    "INSERT INTO vendors (vendor, proven) VALUES (?1, 0) ON CONFLICT (vendor) DO NOTHING";
+constexpr const char* kSectionOf = "SELECT section FROM vendors WHERE vendor = ?1";
+constexpr const char* kSetSection = "UPDATE vendors SET section = ?2 WHERE vendor = ?1";
+constexpr const char* kSetProven =
+    "UPDATE vendors SET proven = ?2 WHERE vendor = ?1 AND proven <> ?2";
+constexpr const char* kNoteRate =
+    "INSERT INTO vendors (vendor, proven, last_seen, rate) VALUES (?1, 0, ?2, ?3) "
+    "ON CONFLICT (vendor) DO UPDATE SET last_seen = excluded.last_seen, rate = excluded.rate";
+// The newest answer wins, also when it asks for less.
+constexpr const char* kSetHold =
+    "INSERT INTO rate_holds (vendor, model, until, set_at) VALUES (?1, ?2, ?3, ?4) "
+    "ON CONFLICT (vendor, model) DO UPDATE SET until = excluded.until, set_at = excluded.set_at";
+
+}  // namespace
+
+void SqliteStore::set_pause(const Pause& p) {
+  run(db_, kSetPause, p.vendor, p.model, p.tenant, p.cause, p.reason, p.until, p.actor,
+      p.created_at);
+}
+
+int SqliteStore::clear_pause(const std::string& vendor, const std::string& model,
+                             const std::string& tenant) {
+  const bool whole_vendor = !vendor.empty() && model.empty() && tenant.empty();
+  const int removed = whole_vendor ? run(db_, kClearVendorPauses, vendor)
+                                   : run(db_, kClearPause, vendor, model, tenant);
+  if (!vendor.empty()) run(db_, kSetProven, vendor, false);
+  return removed;
+}
+
+int SqliteStore::clear_expired_pauses(UnixMs now) {
+  return run(db_, kClearExpired, now);
+}
+
+void SqliteStore::register_vendor(const std::string& vendor, const std::string& section,
+                                  bool restart) {
+  run(db_, kInsertVendor, vendor);
+  std::string stored;
+  {
+    Query query(db_, kSectionOf, vendor);
+    AIQ_CHECK(query.step());
+    stored = query.text(0);
+  }
+  const bool changed = stored != section;
+  if (changed) {
+    run(db_, kClearAuthPauses, vendor);
+    run(db_, kSetSection, vendor, section);
+  }
+  if (changed || restart) run(db_, kSetProven, vendor, false);
+}
+
+void SqliteStore::mark_proven(const std::string& vendor) {
+  run(db_, kInsertVendor, vendor);
+  run(db_, kSetProven, vendor, true);
+}
+
+void SqliteStore::note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) {
+  run(db_, kNoteRate, vendor, now, rate_json);
+}
+
+void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
+  if (close.next.hold_until) {
+    run(db_, kSetHold, lane.vendor, lane.model, *close.next.hold_until, close.now);
+  }
+  const bool quota = close.result.outcome == Outcome::vendor_quota;
+  if (close.result.spent_vendor || close.result.spent_model) {
+    const std::string_view model =
+        close.result.spent_vendor ? std::string_view() : std::string_view(lane.model);
+    run(db_, kPauseByVendor, lane.vendor, model, quota ? "vendor_quota" : "auth",
+        close.pause_reason, close.now);
+  }
+  if (close.proves_vendor) mark_proven(lane.vendor);
+}
+
+}  // namespace aiq

@@ -1,0 +1,135 @@
+#include "core/store/sqlite_migrate.h"
+
+#include <SQLiteCpp/Backup.h>
+#include <SQLiteCpp/Exception.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "core/base/check.h"
+#include "core/base/file.h"
+#include "core/model/request.h"
+#include "core/store/sqlite_files.h"
+
+namespace aiq {
+
+extern const char* const kSchemaSql;
+
+namespace {
+
+// "aiq" and a zero: tells our files from those of other programs.
+constexpr std::int64_t kApplicationId = 0x61697100;
+
+constexpr const char* kSetMeta = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
+
+std::int64_t number(SqliteDb& db, const char* sql) {
+  Query query(db, sql);
+  return query.step() ? query.i64(0) : 0;
+}
+
+void set_user_version(SqliteDb& db, std::int64_t version) {
+  // A pragma takes no bound value.
+  db.exec(("PRAGMA user_version = " + std::to_string(version)).c_str());
+}
+
+// Runs `body` in a transaction of its own.
+template <class Body>
+void in_transaction(SqliteDb& db, Body body) {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    body();
+    db.exec("COMMIT");
+  } catch (...) {
+    if (db.in_transaction()) sqlite3_exec(db.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+void sync_path(const std::string& path, int flags) {
+  const Fd file(open(path.c_str(), flags | O_CLOEXEC));
+  if (!file || fsync(file.get()) != 0) throw_file_error(path, "write", errno);
+}
+
+void back_up(SqliteDb& db, const std::string& target) {
+  const std::string part = target + ".part";
+  {
+    // Made before SQLite opens it, so that it is never readable for others.
+    const Fd file(open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file) throw_file_error(part, "create", errno);
+  }
+  try {
+    SQLite::Database copy(part, SQLite::OPEN_READWRITE);
+    SQLite::Backup backup(copy, db.database());
+    backup.executeStep(-1);
+  } catch (const SQLite::Exception& error) {
+    throw_sqlite_error(part, error.getExtendedErrorCode(), error.what());
+  }
+  sync_path(part, O_RDWR);
+  if (std::rename(part.c_str(), target.c_str()) != 0) throw_file_error(target, "create", errno);
+  sync_path(folder_of(target), O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace
+
+const std::vector<MigrationStep>& migration_steps() {
+  // Version 1 is schema.sql: nothing is older yet.
+  static const std::vector<MigrationStep> steps;
+  return steps;
+}
+
+SchemaState schema_state(SqliteDb& db, std::int64_t current) {
+  const std::int64_t version = number(db, "PRAGMA user_version");
+  if (version == 0 && number(db, "SELECT count(*) FROM sqlite_schema") == 0) {
+    return SchemaState::absent;
+  }
+  if (number(db, "PRAGMA application_id") != kApplicationId) {
+    throw StoreError(StoreError::Kind::corrupt,
+                     db.path() + ": this is a database of another program");
+  }
+  if (version > current) {
+    throw StoreError(StoreError::Kind::version,
+                     db.path() + ": its schema has version " + std::to_string(version) +
+                         ", this program knows " + std::to_string(current) +
+                         "; use the newer program that wrote it");
+  }
+  return version < current ? SchemaState::older : SchemaState::current;
+}
+
+void create_schema(SqliteDb& db, UnixMs now, DurationMs age_step_ms) {
+  // Both before the first table: neither can change later without rewriting the file.
+  db.exec("PRAGMA page_size = 8192");
+  use_wal(db);
+  in_transaction(db, [&] {
+    db.exec(kSchemaSql);
+    run(db, kSetMeta, "created_at", std::to_string(now));
+    run(db, kSetMeta, "key_version", kKeyVersion);
+    run(db, kSetMeta, "age_step_ms", std::to_string(age_step_ms));
+    db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
+    set_user_version(db, kSchemaVersion);
+  });
+}
+
+void migrate_schema(SqliteDb& db, const std::vector<MigrationStep>& steps) {
+  AIQ_CHECK(!steps.empty());
+  const std::int64_t version = number(db, "PRAGMA user_version");
+  if (!db.in_memory()) back_up(db, migration_backup_path(db.path(), steps.back().to));
+  in_transaction(db, [&] {
+    std::int64_t at = version;
+    for (const MigrationStep& step : steps) {
+      if (step.to <= at) continue;
+      AIQ_CHECK(step.to == at + 1);
+      db.exec(step.sql);
+      at = step.to;
+    }
+    set_user_version(db, at);
+  });
+}
+
+std::string migration_backup_path(const std::string& db_path, std::int64_t to) {
+  return db_path + ".before-v" + std::to_string(to);
+}
+
+}  // namespace aiq
