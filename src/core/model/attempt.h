@@ -70,9 +70,9 @@ struct AttemptResult {
   std::optional<DurationMs> connect_ms, first_byte_ms, total_ms;
   std::optional<DurationMs> retry_after_ms;  // the wait that this answer asked for
   UsageState usage_state = UsageState::none;
-  Usage usage;             // meaningful when usage_state == ok
-  std::string body;        // the vendor's body as received; only when outcome == completed
-  bool truncated = false;  // finish_reason length / stop_reason max_tokens
+  Usage usage;                // meaningful when usage_state == ok
+  std::string body;           // the vendor's body as received; only when outcome == completed
+  bool truncated = false;     // finish_reason length / stop_reason max_tokens
   bool spent_vendor = false;  // auth by 401 or vendor_quota: the whole vendor pauses
   bool spent_model = false;   // auth by 403: vendor + model pauses
 };

@@ -2,8 +2,8 @@
 // One HTTP exchange with a vendor, as plain values: what the vendor adapters make and read, and
 // what the network layer carries.
 
-#include <optional>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,8 +17,8 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;  // names 
 
 struct HttpRequest {
   std::string url;
-  HttpHeaders headers;  // credentials included; never logged
-  std::string body;     // POST
+  HttpHeaders headers;                         // credentials included; never logged
+  std::string body;                            // POST
   DurationMs connect_timeout_ms = 5'000;       // DNS, TCP and TLS together
   DurationMs first_byte_timeout_ms = 120'000;  // from the request sent to the first answer byte
   DurationMs total_timeout_ms = 600'000;       // from start to the last byte
@@ -42,11 +42,11 @@ struct HttpResult {
     cancelled,           // aborted by us
   };
   Failure failure = Failure::none;
-  std::string failure_text;  // of the library, redacted; "" when none
-  int status = 0;            // 0 = no status line seen
-  HttpHeaders headers;       // of the final answer, names in lower case, in order
-  std::string body;          // as far as received
-  bool sent = false;         // at least a byte of the request may have left
+  std::string failure_text;                 // of the library, redacted; "" when none
+  int status = 0;                           // 0 = no status line seen
+  HttpHeaders headers;                      // of the final answer, names in lower case, in order
+  std::string body;                         // as far as received
+  bool sent = false;                        // at least a byte of the request may have left
   std::optional<DurationMs> connect_ms;     // start -> connected (0 on a reused connection)
   std::optional<DurationMs> first_byte_ms;  // start -> first answer byte
   DurationMs total_ms = 0;                  // start -> end

@@ -19,10 +19,10 @@ enum class Endpoint : std::uint8_t { chat, embeddings, responses, messages };
 
 // How a request uses the cache.
 struct CacheControl {
-  bool read = true;             // false: --no-cache, --bypass-cache
-  bool store = true;            // false: --no-store, --bypass-cache
-  bool coalesce = true;         // false: --bypass-cache: no derived key, no lock
-  bool only_if_cached = false;  // from the cache or not at all
+  bool read = true;                   // false: --no-cache, --bypass-cache
+  bool store = true;                  // false: --no-store, --bypass-cache
+  bool coalesce = true;               // false: --bypass-cache: no derived key, no lock
+  bool only_if_cached = false;        // from the cache or not at all
   std::optional<DurationMs> max_age;  // an older entry does not answer
 };
 
@@ -48,8 +48,9 @@ struct KeyInputs {
 
 // SHA-256 as 64 lower-case hex digits.
 struct RequestKeys {
-  std::string idempotency_key;  // version, tenant, vendor, model, endpoint, request, locale, safety, scope
-  std::string cache_key;        // "group:g" or "tenant:t" in the tenant's place, no service_tier
+  std::string
+      idempotency_key;  // version, tenant, vendor, model, endpoint, request, locale, safety, scope
+  std::string cache_key;  // "group:g" or "tenant:t" in the tenant's place, no service_tier
 };
 
 struct InvalidRequest {
