@@ -1,0 +1,588 @@
+// What leases, their ends and the single flight promise, over a file and in memory.
+
+#include "store/store_fixture.h"
+
+namespace aiq::test {
+namespace {
+
+using Kind = LeaseOutcome::Kind;
+using Cancel = Store::CancelOutcome::Kind;
+
+TEST_CASE_TEMPLATE("lease: gives the job and writes its attempt first", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission s = request("one");
+  s.max_attempts = 3;
+  s.deadline = kStart + kHour;
+  const JobId id = world.submit(s).job_id;
+  world.now += kSecond;
+  const LeasedJob job = world.lease_only("token-1");
+  CHECK(job.job_id == id);
+  CHECK(job.lane.tenant == "default");
+  CHECK(job.lane.vendor == "openai");
+  CHECK(job.lane.model == "gpt-4o");
+  CHECK(job.body == s.body);
+  CHECK(job.generation == 1);
+  CHECK(job.attempt == 1);
+  CHECK(job.max_attempts == 3);
+  CHECK(job.explicit_answers == 0);
+  CHECK(job.token == "token-1");
+  CHECK(job.counters == AttemptCounters{});
+  CHECK(job.created_at == kStart);
+  CHECK(job.started_at == world.now);
+  CHECK(job.deadline == s.deadline);
+  CHECK(job.idempotency_key == s.keys.idempotency_key);
+  CHECK(world.state(id) == JobState::processing);
+  CHECK(world.job(id).started_at == world.now);
+
+  const auto attempts = world.store().attempts_of(id);
+  REQUIRE(attempts.size() == 1);
+  CHECK(attempts[0].attempt_id == job.attempt_id);
+  CHECK_FALSE(attempts[0].outcome.has_value());
+  CHECK(attempts[0].counts);
+  CHECK(attempts[0].worker == "pid:7");
+  CHECK(attempts[0].usage_state.empty());
+  CHECK(world.lease(job.lane.lane_id, "token-2").kind == Kind::empty);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("lease: the highest rank goes first, waiting counts", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission old = request("old");
+  const JobId old_id = world.submit(old).job_id;
+  world.now += 60 * kSecond;  // one step of priority
+  NewSubmission normal = request("normal");
+  const JobId normal_id = world.submit(normal).job_id;
+  NewSubmission urgent = request("urgent");
+  urgent.priority = 2;
+  const JobId urgent_id = world.submit(urgent).job_id;
+  CHECK(world.lease_only("t1").job_id == urgent_id);
+  CHECK(world.lease_only("t2").job_id == old_id);
+  CHECK(world.lease_only("t3").job_id == normal_id);
+}
+
+TEST_CASE_TEMPLATE("lease: admission sees the heads and what runs", Place, OnFile, InMemory) {
+  World<Place> world;
+  world.submit(request("a1", "acme"));
+  const JobId a2 = world.submit(request("a2", "acme")).job_id;
+  const JobId z1 = world.submit(request("z1", "zeta")).job_id;
+  auto view = world.write([&](Store& st) { return st.admission_view(world.now); });
+  REQUIRE(view.lanes.size() == 2);
+  CHECK(view.running.empty());
+  CHECK(view.oldest_start.empty());
+  const LaneId acme =
+      view.lanes[0].lane.tenant == "acme" ? view.lanes[0].lane.lane_id : view.lanes[1].lane.lane_id;
+  REQUIRE(world.lease(acme, "t1").kind == Kind::leased);
+  world.now += kSecond;
+  REQUIRE(world.lease(acme, "t2").kind == Kind::leased);
+
+  view = world.write([&](Store& st) { return st.admission_view(world.now); });
+  REQUIRE(view.lanes.size() == 1);
+  CHECK(view.lanes[0].job_id == z1);
+  CHECK(view.lanes[0].in_flight == 0);
+  REQUIRE(view.running.size() == 1);
+  CHECK(view.running[0].lane.tenant == "acme");
+  CHECK(view.running[0].in_flight == 2);
+  REQUIRE(view.oldest_start.count("openai") == 1);
+  CHECK(view.oldest_start["openai"] == kStart);
+
+  CHECK_FALSE(world.store().lane_head(acme).has_value());
+  const auto head = world.store().lane_head(view.lanes[0].lane.lane_id);
+  REQUIRE(head.has_value());
+  CHECK(head->job_id == z1);
+  CHECK(a2 != z1);
+}
+
+TEST_CASE_TEMPLATE("close: an answer is stored with all that belongs to it", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  const LeasedJob job = world.lease_only("t1");
+  world.now += kSecond;
+  AttemptClose c = answered(job, world.now, "body");
+  c.result.usage[Meter::cache_read] = 3;
+  c.result.truncated = true;
+  c.result.vendor_request_id = "req_1";
+  c.result.connect_ms = 4;
+  const CloseOutcome outcome = world.close(c);
+  CHECK(outcome.held);
+  CHECK(outcome.status == JobState::completed);
+
+  const JobRow row = world.job(id);
+  CHECK(row.status == JobState::completed);
+  CHECK(row.wait.empty());
+  CHECK(row.result_source == "vendor");
+  CHECK(row.truncated);
+  CHECK(row.finished_at == world.now);
+  CHECK(row.error_class.empty());
+  REQUIRE(row.result_id.has_value());
+  CHECK(world.store().result_body(*row.result_id) == "body");
+  REQUIRE(row.usage.has_value());
+  CHECK((*row.usage)[Meter::input] == 10);
+  CHECK((*row.usage)[Meter::cache_read] == 3);
+  CHECK((*row.usage)[Meter::output] == 5);
+
+  const auto attempts = world.store().attempts_of(id);
+  REQUIRE(attempts.size() == 1);
+  CHECK(attempts[0].outcome == Outcome::completed);
+  CHECK(attempts[0].billed == Billed::yes);
+  CHECK(attempts[0].http_status == 200);
+  CHECK(attempts[0].vendor_request_id == "req_1");
+  CHECK(attempts[0].connect_ms == 4);
+  CHECK(attempts[0].total_ms == 120);
+  CHECK(attempts[0].usage_state == "ok");
+  CHECK(attempts[0].ended_at == world.now);
+
+  const auto entry = world.store().cache_entry(request("one").keys.cache_key);
+  REQUIRE(entry.has_value());
+  CHECK(entry->soft_until == world.now + kHour);
+  CHECK(entry->hard_until == world.now + 2 * kHour);
+  CHECK(entry->tokens == 18);
+  CHECK(entry->truncated);
+  CHECK(world.store().list_locks().empty());
+  CHECK(world.count(JobState::completed) == 1);
+  CHECK(world.count(JobState::processing) == 0);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("close: what must not be kept is not kept", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission s = request("one");
+  SUBCASE("no store") {
+    s.cache.store = false;
+  }
+  SUBCASE("no lifetime") {
+    s.soft_ttl_ms = s.hard_ttl_ms = 0;
+  }
+  world.submit(s);
+  world.close(answered(world.lease_only("t1"), world.now));
+  CHECK_FALSE(world.store().cache_entry(s.keys.cache_key).has_value());
+  CHECK(world.store().stats(world.now).cache.entries == 0);
+}
+
+TEST_CASE_TEMPLATE("close: a failure comes back after its wait with its counters", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now + 5 * kSecond);
+  c.next.counters.maybes = 1;
+  c.next.counters.uncounted = 2;
+  c.next.counters.crashes = 1;
+  c.next.counters.limited_since = kStart - 5;
+  CHECK(world.close(c).status == JobState::retrying);
+  JobRow row = world.job(id);
+  CHECK(row.wait == "time");
+  CHECK(row.run_at == world.now + 5 * kSecond);
+  CHECK(row.error_class == "server_error");
+  CHECK(row.error_code == "server_error");
+  CHECK(row.error_message == "it failed");
+  CHECK(row.error_status == 500);
+  CHECK_FALSE(row.finished_at.has_value());
+
+  world.now += 5 * kSecond;
+  world.write([&](Store& st) { return st.promote_due(world.now, 100); });
+  const LeasedJob again = world.lease_only("t2");
+  CHECK(again.attempt == 2);
+  CHECK(again.counters == c.next.counters);
+  CHECK(again.explicit_answers == 1);
+  CHECK(world.job(id).started_at == kStart);
+  world.close(answered(again, world.now));
+  row = world.job(id);
+  CHECK(row.attempts == 2);
+  CHECK(row.error_class.empty());
+  CHECK_FALSE(row.error_status.has_value());
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("close: a release goes back to the queue", Place, OnFile, InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  AttemptClose c = closing(world.lease_only("t1"), world.now);
+  c.result.outcome = Outcome::released;
+  c.next.step = NextStep::requeue;
+  c.next.run_at = world.now;
+  CHECK(world.close(c).status == JobState::queued);
+  CHECK(world.job(id).wait == "ready");
+  CHECK_FALSE(world.store().attempts_of(id)[0].counts);
+}
+
+TEST_CASE_TEMPLATE("close: giving up makes a dead letter", Place, OnFile, InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  world.close(refused(world.lease_only("t1"), world.now));
+  CHECK(world.state(id) == JobState::dead_lettered);
+  CHECK(world.job(id).finished_at == world.now);
+  const auto letters = world.store().list_dead_letters({}, {});
+  REQUIRE(letters.size() == 1);
+  CHECK(letters[0].job_id == id);
+  CHECK(letters[0].reason == "rejected");
+  CHECK(letters[0].error_class == "rejected");
+  CHECK(letters[0].http_status == 400);
+  CHECK(letters[0].error_message == "it failed");
+  CHECK(letters[0].attempts == 1);
+  CHECK(letters[0].state == "open");
+  CHECK(letters[0].dead_at == world.now);
+  CHECK(letters[0].correlation_id == "c-one");
+  CHECK(world.store().dead_letter(letters[0].dlq_id)->job_id == id);
+  CHECK_FALSE(world.store().dead_letter(letters[0].dlq_id + 1).has_value());
+  CHECK(world.store().stats(world.now).dlq_open == 1);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("close: usage is recorded whatever the outcome, once", Place, OnFile, InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now);
+  c.result.outcome = Outcome::empty_response;
+  c.result.billed = Billed::yes;
+  c.result.usage_state = UsageState::ok;
+  c.result.usage[Meter::input] = 7;
+  world.close(c);
+  world.close(answered(world.lease_only("t2"), world.now));
+  const JobRow row = world.job(id);
+  REQUIRE(row.usage.has_value());
+  CHECK((*row.usage)[Meter::input] == 17);
+  CHECK((*row.usage)[Meter::output] == 5);
+}
+
+TEST_CASE_TEMPLATE("close: a lost token changes nothing but keeps what was paid", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  const LeasedJob lost = world.lease_only("t1");
+  AttemptClose crash = closing(lost, world.now);
+  crash.result.outcome = Outcome::unknown;
+  crash.result.billed = Billed::maybe;
+  crash.next.step = NextStep::retry;
+  crash.next.run_at = world.now;
+  world.close(crash);
+  const LeasedJob holder = world.lease_only("t2");
+
+  const AttemptClose late = answered(lost, world.now + kSecond, "late");
+  const CloseOutcome outcome = world.close(late);
+  CHECK_FALSE(outcome.held);
+  CHECK(outcome.status == JobState::processing);
+  auto attempts = world.store().attempts_of(id);
+  REQUIRE(attempts.size() == 2);
+  CHECK(attempts[0].outcome == Outcome::unknown);
+  CHECK(attempts[0].billed == Billed::yes);
+  CHECK(attempts[0].usage_state == "ok");
+  CHECK(attempts[0].total_ms == 120);
+  CHECK_FALSE(attempts[1].outcome.has_value());
+  CHECK((*world.job(id).usage)[Meter::input] == 10);
+  CHECK_FALSE(world.job(id).result_id.has_value());
+  CHECK(world.store().stats(world.now).cache.entries == 0);
+
+  CHECK_FALSE(world.close(late).held);  // told twice, kept once
+  CHECK((*world.job(id).usage)[Meter::input] == 10);
+
+  // The holder is not disturbed, and its usage is its own.
+  CHECK(world.close(answered(holder, world.now)).held);
+  CHECK((*world.job(id).usage)[Meter::input] == 20);
+  CHECK(world.store().result_body(*world.job(id).result_id) == "{}");
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("close: a wrong token for an open attempt does nothing at all", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  const LeasedJob job = world.lease_only("t1");
+  AttemptClose forged = answered(job, world.now);
+  forged.token = "other";
+  CHECK_FALSE(world.close(forged).held);
+  CHECK(world.state(id) == JobState::processing);
+  CHECK_FALSE(world.job(id).usage.has_value());
+  CHECK_FALSE(world.store().attempts_of(id)[0].outcome.has_value());
+}
+
+TEST_CASE_TEMPLATE("deadline: a job past it is never sent", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission s = request("one");
+  s.deadline = kStart + kSecond;
+  const JobId id = world.submit(s).job_id;
+  const auto view = world.write([&](Store& st) { return st.admission_view(world.now); });
+  world.now = kStart + kSecond;
+  SUBCASE("at the lease") {
+    const LeaseOutcome outcome = world.lease(view.lanes.at(0).lane.lane_id, "t1");
+    CHECK(outcome.kind == Kind::dead);
+    CHECK(outcome.job_id == id);
+    CHECK_FALSE(outcome.job.has_value());
+  }
+  SUBCASE("by the sweep") {
+    CHECK(world.write([&](Store& st) { return st.expire_deadlines(world.now - 1, 10); }).empty());
+    CHECK(world.write([&](Store& st) { return st.expire_deadlines(world.now, 10); }) ==
+          std::vector<JobId>{id});
+    CHECK(world.write([&](Store& st) { return st.expire_deadlines(world.now, 10); }).empty());
+  }
+  CHECK(world.state(id) == JobState::dead_lettered);
+  CHECK(world.store().attempts_of(id).empty());
+  const auto letters = world.store().list_dead_letters({}, {});
+  REQUIRE(letters.size() == 1);
+  CHECK(letters[0].reason == "deadline");
+  CHECK(letters[0].error_class.empty());
+  CHECK(letters[0].attempts == 0);
+  world.expect_sound();
+}
+
+// Three tenants of one cache group ask the same.
+template <class Place>
+std::vector<JobId> submit_shared(World<Place>& world, int n) {
+  std::vector<JobId> ids;
+  for (int i = 0; i < n; ++i) {
+    NewSubmission s = request("same", "t" + std::to_string(i));
+    s.keys.cache_key = sha256_hex("shared");
+    s.cache_owner = "group:g";
+    ids.push_back(world.submit(s).job_id);
+  }
+  return ids;
+}
+
+template <class Place>
+std::vector<LeaseOutcome> lease_all(World<Place>& world, const std::string& prefix) {
+  std::vector<LeaseOutcome> outcomes;
+  const auto view = world.write([&](Store& st) { return st.admission_view(world.now); });
+  for (const LaneHead& head : view.lanes) {
+    outcomes.push_back(world.lease(head.lane.lane_id, prefix + std::to_string(head.lane.lane_id)));
+  }
+  return outcomes;
+}
+
+TEST_CASE_TEMPLATE("single flight: one asks, the others are served", Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto ids = submit_shared(world, 3);
+  const auto outcomes = lease_all(world, "t");
+  REQUIRE(outcomes.size() == 3);
+  REQUIRE(outcomes[0].kind == Kind::leased);
+  CHECK(outcomes[1].kind == Kind::waits);
+  CHECK(outcomes[2].kind == Kind::waits);
+  CHECK(world.job(ids[1]).wait == "lock");
+  CHECK(world.state(ids[1]) == JobState::queued);
+  const auto locks = world.store().list_locks();
+  REQUIRE(locks.size() == 1);
+  CHECK(locks[0].name == "cache:" + sha256_hex("shared"));
+  CHECK(locks[0].owner == outcomes[0].job->token);
+  CHECK(locks[0].job_id == ids[0]);
+  CHECK(lease_all(world, "u").empty());
+
+  world.close(answered(*outcomes[0].job, world.now, "for all"));
+  CHECK(world.job(ids[1]).wait == "serve");
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 1); }) == 1);
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 1);
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 0);
+  for (const JobId id : ids) {
+    CHECK(world.state(id) == JobState::completed);
+    CHECK(world.store().result_body(*world.job(id).result_id) == "for all");
+  }
+  CHECK(world.job(ids[2]).result_source == "cache");
+  CHECK_FALSE(world.job(ids[2]).stale);
+  CHECK(world.store().list_locks().empty());
+  CHECK(world.store().stats(world.now).cache.hits == 2);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("single flight: when the leader fails another leads", Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto ids = submit_shared(world, 3);
+  const auto outcomes = lease_all(world, "t");
+  SUBCASE("by an error") {
+    world.close(failed(*outcomes[0].job, world.now, world.now + kHour));
+    CHECK(world.state(ids[0]) == JobState::retrying);
+  }
+  SUBCASE("by a cancel") {
+    world.write([&](Store& st) { return st.cancel(ids[0], world.now); });
+  }
+  SUBCASE("by an answer that is not to be kept") {
+    AttemptClose c = refused(*outcomes[0].job, world.now);
+    world.close(c);
+  }
+  CHECK(world.job(ids[1]).wait == "ready");
+  const auto again = lease_all(world, "u");
+  REQUIRE(again.size() == 2);
+  CHECK(again[0].kind == Kind::leased);
+  CHECK(again[0].job->job_id == ids[1]);
+  CHECK(again[1].kind == Kind::waits);
+  world.close(answered(*again[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.state(ids[2]) == JobState::completed);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("single flight: an answer that lives shortly still serves who waited for it",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  std::vector<JobId> ids;
+  for (const char* tenant : {"a", "b"}) {
+    NewSubmission s = request("same", tenant);
+    s.keys.cache_key = sha256_hex("shared");
+    s.soft_ttl_ms = 0;
+    ids.push_back(world.submit(s).job_id);
+  }
+  const auto outcomes = lease_all(world, "t");
+  world.now += kSecond;
+  world.close(answered(*outcomes[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.state(ids[1]) == JobState::completed);
+}
+
+TEST_CASE_TEMPLATE("single flight: who wants an answer of its own waits and then asks", Place,
+                   OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission a = request("same", "a");
+  NewSubmission b = request("same", "b");
+  a.keys.cache_key = b.keys.cache_key = sha256_hex("shared");
+  b.cache.read = false;
+  world.submit(a);
+  const JobId own = world.submit(b).job_id;
+  const auto outcomes = lease_all(world, "t");
+  CHECK(outcomes[1].kind == Kind::waits);
+  world.close(answered(*outcomes[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.job(own).wait == "ready");
+  CHECK(lease_all(world, "u").at(0).kind == Kind::leased);
+}
+
+TEST_CASE_TEMPLATE("lease: a fresh entry serves a waiting job instead", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission a = request("same", "a");
+  NewSubmission b = request("same", "b");
+  a.keys.cache_key = b.keys.cache_key = sha256_hex("shared");
+  b.run_at = kStart + kHour / 2;
+  world.submit(a);
+  const JobId waiting = world.submit(b).job_id;
+  world.close(answered(world.lease_only("t1"), world.now));
+  world.now = b.run_at;
+  world.write([&](Store& st) { return st.promote_due(world.now, 10); });
+  const auto outcomes = lease_all(world, "u");
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].kind == Kind::served);
+  CHECK(outcomes[0].job_id == waiting);
+  CHECK(world.state(waiting) == JobState::completed);
+  CHECK(world.store().attempts_of(waiting).empty());
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("renew: extends leases and their locks, names the lost ones", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId id = world.submit(request("one")).job_id;
+  const LeasedJob job = world.lease_only("t1");
+  const UnixMs later = world.now + 600 * kSecond;
+  const auto lost = world.write([&](Store& st) {
+    return st.renew({{id, "t1"}, {id, "t0"}, {id + 99, "t9"}}, later);
+  });
+  CHECK(lost == std::vector<std::string>{"t0", "t9"});
+  CHECK(world.store().list_locks().at(0).expires_at == later);
+  const auto leases = world.write([&](Store& st) { return st.open_leases(0, 10); });
+  REQUIRE(leases.size() == 1);
+  CHECK(leases[0].lease_until == later);
+  CHECK(leases[0].job.token == "t1");
+  CHECK(leases[0].job.attempt_id == job.attempt_id);
+  CHECK(leases[0].job.started_at == job.started_at);
+  CHECK(leases[0].job.body.empty());
+}
+
+TEST_CASE_TEMPLATE("recovery: what a dead owner left is found in slices and ended", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  std::vector<JobId> ids;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(world.submit(request("r" + std::to_string(i))).job_id);
+  }
+  for (int i = 0; i < 5; ++i)
+    world.lease_only("t" + std::to_string(i));
+  world.submit(request("waits"));
+
+  CHECK(world.write([&](Store& st) { return st.clear_locks(); }) == 5);
+  JobId after = 0;
+  std::vector<JobId> seen;
+  for (;;) {
+    const auto slice = world.write([&](Store& st) { return st.open_leases(after, 2); });
+    if (slice.empty()) break;
+    for (const OpenLease& lease : slice) {
+      seen.push_back(lease.job.job_id);
+      AttemptClose c = closing(lease.job, world.now);
+      c.result.outcome = Outcome::unknown;
+      c.next.step = NextStep::retry;
+      c.next.run_at = world.now;
+      c.next.counters.crashes = lease.job.counters.crashes + 1;
+      CHECK(world.close(c).held);
+      after = lease.job.job_id;
+    }
+  }
+  CHECK(seen == ids);
+  CHECK(world.count(JobState::processing) == 0);
+  CHECK(world.count(JobState::retrying) == 5);
+  CHECK(world.store().attempts_of(ids[0])[0].billed == Billed::maybe);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("cancel: stops work in every live state and nothing after", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId waiting = world.submit(request("waiting")).job_id;
+  auto outcome = world.write([&](Store& st) { return st.cancel(waiting, world.now); });
+  CHECK(outcome.kind == Cancel::cancelled);
+  CHECK(outcome.lost_token.empty());
+  CHECK(world.state(waiting) == JobState::cancelled);
+
+  const JobId running = world.submit(request("running")).job_id;
+  const LeasedJob job = world.lease_only("t1");
+  outcome = world.write([&](Store& st) { return st.cancel(running, world.now); });
+  CHECK(outcome.kind == Cancel::cancelled);
+  CHECK(outcome.lost_token == "t1");
+  CHECK(world.store().list_locks().empty());
+  const auto attempts = world.store().attempts_of(running);
+  CHECK(attempts.at(0).outcome == Outcome::cancelled);
+  CHECK(attempts.at(0).billed == Billed::maybe);
+  CHECK_FALSE(attempts.at(0).counts);
+
+  // The answer that comes all the same is kept beside.
+  const CloseOutcome late = world.close(answered(job, world.now, "late"));
+  CHECK_FALSE(late.held);
+  CHECK(late.status == JobState::cancelled);
+  CHECK(world.store().attempts_of(running).at(0).billed == Billed::yes);
+  CHECK(world.state(running) == JobState::cancelled);
+
+  outcome = world.write([&](Store& st) { return st.cancel(running, world.now); });
+  CHECK(outcome.kind == Cancel::already_final);
+  CHECK(outcome.status == JobState::cancelled);
+  CHECK(world.write([&](Store& st) { return st.cancel(999, world.now); }).kind ==
+        Cancel::not_found);
+  CHECK(world.count(JobState::cancelled) == 2);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("withdraw: the job goes on while somebody wants it", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission low = request("one");
+  low.run_at = kStart + kHour;
+  low.priority = -1;
+  low.deadline = kStart + 5 * kHour;
+  NewSubmission high = request("one");
+  high.priority = 8;
+  const SubmitReceipt a = world.submit(low);
+  const SubmitReceipt b = world.submit(high);
+  CHECK(world.job(a.job_id).wait == "ready");
+
+  auto outcome = world.write([&](Store& st) { return st.withdraw(b.submission_id, world.now); });
+  CHECK(outcome.kind == Cancel::withdrawn);
+  CHECK(outcome.job_id == a.job_id);
+  JobRow row = world.job(a.job_id);
+  CHECK(row.priority == -1);
+  CHECK(row.run_at == kStart + kHour);
+  CHECK(row.deadline == kStart + 5 * kHour);
+  CHECK(row.wait == "time");
+
+  outcome = world.write([&](Store& st) { return st.withdraw(b.submission_id, world.now); });
+  CHECK(outcome.kind == Cancel::withdrawn);  // again: nothing more happens
+  outcome = world.write([&](Store& st) { return st.withdraw(a.submission_id, world.now); });
+  CHECK(outcome.kind == Cancel::cancelled);
+  outcome = world.write([&](Store& st) { return st.withdraw(a.submission_id, world.now); });
+  CHECK(outcome.kind == Cancel::already_final);
+  CHECK(world.write([&](Store& st) { return st.withdraw(999, world.now); }).kind ==
+        Cancel::not_found);
+  world.expect_sound();
+}
+
+}  // namespace
+}  // namespace aiq::test

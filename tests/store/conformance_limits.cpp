@@ -1,0 +1,367 @@
+// Pauses, holds, vendors, locks, the cache's ends, stages and transactions, over a file and in
+// memory.
+
+#include "store/store_fixture.h"
+
+namespace aiq::test {
+namespace {
+
+Pause pause_of(const std::string& vendor, const std::string& model, const std::string& tenant) {
+  Pause pause;
+  pause.vendor = vendor;
+  pause.model = model;
+  pause.tenant = tenant;
+  pause.cause = "operator";
+  pause.reason = "because";
+  pause.actor = "uid:0";
+  pause.created_at = kStart;
+  return pause;
+}
+
+template <class Place>
+AdmissionView view_of(World<Place>& world) {
+  return world.write([&](Store& st) { return st.admission_view(world.now); });
+}
+
+template <class Place>
+bool is_proven(World<Place>& world, const std::string& vendor) {
+  for (const VendorRow& row : view_of(world).vendors) {
+    if (row.vendor == vendor) return row.proven;
+  }
+  FAIL("no vendor " << vendor);
+  return false;
+}
+
+TEST_CASE_TEMPLATE("pauses: hold exactly their scope until they end", Place, OnFile, InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) {
+    st.set_pause(pause_of("openai", "", ""));
+    st.set_pause(pause_of("openai", "gpt-4o", ""));
+    st.set_pause(pause_of("", "", "acme"));
+    Pause timed = pause_of("", "", "");
+    timed.until = kStart + kSecond;
+    st.set_pause(timed);
+    Pause replaced = pause_of("", "", "acme");
+    replaced.reason = "again";
+    st.set_pause(replaced);
+  });
+  CHECK(view_of(world).pauses.size() == 4);
+  CHECK(world.store().list_pauses().size() == 4);
+  world.now += kSecond;
+  CHECK(view_of(world).pauses.size() == 3);
+  CHECK(world.write([&](Store& st) { return st.clear_expired_pauses(world.now); }) == 1);
+  CHECK(world.write([&](Store& st) { return st.clear_pause("", "", ""); }) == 0);
+  CHECK(world.write([&](Store& st) { return st.clear_pause("openai", "", ""); }) == 2);
+  const auto left = world.store().list_pauses();
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].tenant == "acme");
+  CHECK(left[0].reason == "again");
+  CHECK(left[0].actor == "uid:0");
+}
+
+TEST_CASE_TEMPLATE("vendors: proven by an answer, doubted after start, resume and a new section",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto enrol = [&](const char* section, bool restart) {
+    world.write([&](Store& st) { st.register_vendor("openai", section, restart); });
+  };
+  enrol("s1", true);
+  CHECK_FALSE(is_proven(world, "openai"));
+  world.submit(request("one"));
+  AttemptClose c = answered(world.lease_only("t1"), world.now);
+  c.proves_vendor = true;
+  world.close(c);
+  CHECK(is_proven(world, "openai"));
+  enrol("s1", false);
+  CHECK(is_proven(world, "openai"));
+  enrol("s2", false);
+  CHECK_FALSE(is_proven(world, "openai"));
+  world.write([&](Store& st) { st.mark_proven("openai"); });
+  enrol("s2", true);
+  CHECK_FALSE(is_proven(world, "openai"));
+  world.write([&](Store& st) { st.mark_proven("openai"); });
+  world.write([&](Store& st) { return st.clear_pause("openai", "", ""); });
+  CHECK_FALSE(is_proven(world, "openai"));
+
+  world.write([&](Store& st) { st.note_rate("openai", R"({"limit":5})", kStart + 9); });
+  const VendorRow row = view_of(world).vendors.at(0);
+  CHECK(row.rate == R"({"limit":5})");
+  CHECK(row.last_seen == kStart + 9);
+  CHECK(row.section == "s2");
+}
+
+AttemptClose locked_out(const LeasedJob& job, UnixMs now, bool whole_vendor) {
+  AttemptClose c = closing(job, now);
+  c.result.outcome = Outcome::auth;
+  c.result.billed = Billed::no;
+  c.result.http_status = whole_vendor ? 401 : 403;
+  c.result.spent_vendor = whole_vendor;
+  c.result.spent_model = !whole_vendor;
+  c.pause_reason = "the key was refused";
+  c.next.step = NextStep::requeue;
+  c.next.run_at = now;
+  return c;
+}
+
+TEST_CASE_TEMPLATE("vendors: a refused key pauses them, a new one lifts it", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  world.close(locked_out(world.lease_only("t1"), world.now, true));
+  auto pauses = view_of(world).pauses;
+  REQUIRE(pauses.size() == 1);
+  CHECK(pauses[0].vendor == "openai");
+  CHECK(pauses[0].model.empty());
+  CHECK(pauses[0].cause == "auth");
+  CHECK(pauses[0].reason == "the key was refused");
+  CHECK_FALSE(pauses[0].until.has_value());
+
+  world.close(locked_out(world.lease_only("t2"), world.now, false));
+  pauses = view_of(world).pauses;
+  REQUIRE(pauses.size() == 2);
+  CHECK(pauses[1].model == "gpt-4o");
+
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  CHECK(view_of(world).pauses.size() == 2);
+  world.write([&](Store& st) { st.register_vendor("openai", "s2", false); });
+  CHECK(view_of(world).pauses.empty());
+}
+
+TEST_CASE_TEMPLATE("vendors: spent quota pauses until a person resumes", Place, OnFile, InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  AttemptClose c = locked_out(world.lease_only("t1"), world.now, true);
+  c.result.outcome = Outcome::vendor_quota;
+  world.close(c);
+  CHECK(view_of(world).pauses.at(0).cause == "vendor_quota");
+  world.write([&](Store& st) { st.register_vendor("openai", "s2", false); });
+  CHECK(view_of(world).pauses.size() == 1);
+}
+
+TEST_CASE_TEMPLATE("vendors: an operator's pause is not replaced by the vendor's", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  const LeasedJob job = world.lease_only("t1");
+  world.write([&](Store& st) { st.set_pause(pause_of("openai", "", "")); });
+  world.close(locked_out(job, world.now, true));
+  CHECK(view_of(world).pauses.at(0).cause == "operator");
+  world.write([&](Store& st) { st.register_vendor("openai", "s2", false); });
+  CHECK(view_of(world).pauses.size() == 1);
+}
+
+TEST_CASE_TEMPLATE("holds: the newest answer decides", Place, OnFile, InMemory) {
+  World<Place> world;
+  world.submit(request("one"));
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now);
+  c.next.hold_until = world.now + 100 * kSecond;
+  world.close(c);
+  CHECK(view_of(world).holds.at(0).until == world.now + 100 * kSecond);
+  c = failed(world.lease_only("t2"), world.now, world.now);
+  c.next.hold_until = world.now + 2 * kSecond;
+  world.close(c);
+  const auto holds = view_of(world).holds;
+  REQUIRE(holds.size() == 1);
+  CHECK(holds[0].vendor == "openai");
+  CHECK(holds[0].model == "gpt-4o");
+  CHECK(holds[0].until == world.now + 2 * kSecond);
+  world.now += 2 * kSecond;
+  CHECK(view_of(world).holds.empty());
+}
+
+TEST_CASE_TEMPLATE("locks: one holder until release, expiry or a break", Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto acquire = [&](const char* owner, UnixMs now) {
+    return world.write(
+        [&](Store& st) { return st.acquire_lock("work", owner, now, now + kSecond); });
+  };
+  CHECK(acquire("a", kStart));
+  CHECK_FALSE(acquire("b", kStart));
+  CHECK(acquire("a", kStart + 500));
+  CHECK_FALSE(acquire("b", kStart + 1'200));
+  CHECK(acquire("b", kStart + 1'500));
+  CHECK_FALSE(world.write([&](Store& st) { return st.release_lock("work", "a"); }));
+  CHECK(world.write([&](Store& st) { return st.release_lock("work", "b"); }));
+  CHECK_FALSE(world.write([&](Store& st) { return st.break_lock("work"); }));
+  CHECK(acquire("c", kStart));
+  CHECK(world.store().stats(kStart).locks == 1);
+  CHECK(world.write([&](Store& st) { return st.break_lock("work"); }));
+  CHECK(world.store().list_locks().empty());
+}
+
+TEST_CASE_TEMPLATE("locks: a live lease keeps the lock of its key past the stored time", Place,
+                   OnFile, InMemory) {
+  World<Place> world;
+  std::vector<JobId> ids;
+  for (const char* tenant : {"a", "b"}) {
+    NewSubmission s = request("same", tenant);
+    s.keys.cache_key = sha256_hex("shared");
+    ids.push_back(world.submit(s).job_id);
+  }
+  auto view = view_of(world);
+  REQUIRE(view.lanes.size() == 2);
+  const LeaseOutcome leader = world.lease(view.lanes[0].lane.lane_id, "t1");
+  REQUIRE(leader.kind == LeaseOutcome::Kind::leased);
+  world.now += kHour;
+  CHECK(world.lease(view.lanes[1].lane.lane_id, "t2").kind == LeaseOutcome::Kind::waits);
+
+  CHECK(world.write([&](Store& st) { return st.break_lock("cache:" + sha256_hex("shared")); }));
+  CHECK(world.job(ids[1]).wait == "ready");
+  CHECK(world.lease(view.lanes[1].lane.lane_id, "t2").kind == LeaseOutcome::Kind::leased);
+  // The broken one's end does not free the lock of the new leader.
+  world.close(failed(*leader.job, world.now, world.now));
+  CHECK(world.store().list_locks().at(0).owner == "t2");
+  world.expect_sound();
+}
+
+template <class Place>
+void fill_cache(World<Place>& world, int n) {
+  for (int i = 0; i < n; ++i) {
+    NewSubmission s = request("e" + std::to_string(i), i % 2 == 0 ? "even" : "odd");
+    if (i == 0) s.labels = {{"team", "x"}};
+    world.submit(s);
+    world.close(answered(world.lease_only("t" + std::to_string(i)), world.now, "0123456789"));
+    world.now += kSecond;
+  }
+}
+
+TEST_CASE_TEMPLATE("cache: invalidates by every filter and only by a filter", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  fill_cache(world, 6);
+  const auto remove = [&](const CacheFilter& f, int limit = 100) {
+    return world.write([&](Store& st) { return st.invalidate_cache(f, limit); });
+  };
+  CHECK(remove({}) == 0);
+  CacheFilter f;
+  f.cache_key = request("e5", "odd").keys.cache_key;
+  CHECK(remove(f) == 1);
+  f.cache_key = "not a key";
+  CHECK(remove(f) == 0);
+  f = {};
+  f.label_key = "team";
+  f.label_value = "x";
+  CHECK(remove(f) == 1);
+  f = {};
+  f.tenant = "odd";
+  f.created_before = kStart + 2 * kSecond;
+  CHECK(remove(f) == 1);
+  f.created_before.reset();
+  CHECK(remove(f) == 1);
+  CHECK(world.store().stats(world.now).cache.entries == 2);
+  f = {};
+  f.model = "other";
+  CHECK(remove(f) == 0);
+  f = {};
+  f.all = true;
+  CHECK(remove(f, 1) == 1);
+  CHECK(remove(f, 1) == 1);
+  CHECK(remove(f, 1) == 0);
+  CHECK(world.store().stats(world.now).cache.bytes == 0);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("cache: expired entries go first, then the least recently used", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  fill_cache(world, 5);
+  CHECK(world.submit(request("e0", "even")).outcome == SubmitReceipt::Outcome::cached);
+  const auto evict = [&](UnixMs now, std::int64_t bytes, int limit) {
+    return world.write([&](Store& st) { return st.evict_cache(now, bytes, limit); });
+  };
+  CHECK(evict(world.now, 50, 100) == 0);
+  CHECK(evict(world.now, 35, 1) == 1);
+  CHECK(evict(world.now, 35, 100) == 1);
+  CHECK(world.store().cache_entry(request("e0", "even").keys.cache_key).has_value());
+  CHECK_FALSE(world.store().cache_entry(request("e1", "odd").keys.cache_key).has_value());
+  const auto entries = world.store().list_cache({});
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[0].cache_key == request("e0", "even").keys.cache_key);
+  CHECK(world.store().list_cache({1, 1}).at(0).cache_key == entries[1].cache_key);
+  CHECK(evict(kStart + 2 * kHour, 1'000'000, 100) == 1);  // e0 was made first
+  CHECK(evict(kStart + 3 * kHour, 1'000'000, 100) == 2);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("stages: are seen when published, and go when they were not", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const auto stage = world.write([&](Store& st) { return st.stage_begin("import", kStart); });
+  world.write([&](Store& st) { st.stage_append(stage, {"a", "b"}); });
+  world.write([&](Store& st) { st.stage_append(stage, {"c"}); });
+  const auto rows = [&](std::int64_t after, int limit) {
+    return world.write([&](Store& st) { return st.stage_rows(stage, after, limit); });
+  };
+  CHECK(rows(0, 10).empty());
+  world.write([&](Store& st) { st.stage_publish(stage, kStart); });
+  const auto first = rows(0, 2);
+  REQUIRE(first.size() == 2);
+  CHECK(first[1].second == "b");
+  const auto rest = rows(first[1].first, 2);
+  REQUIRE(rest.size() == 1);
+  CHECK(rest[0].second == "c");
+
+  const auto lost = world.write([&](Store& st) { return st.stage_begin("import", kStart); });
+  world.write([&](Store& st) { st.stage_append(lost, {"x", "y", "z"}); });
+  int slices = 1;
+  while (!world.write([&](Store& st) { return st.drop_unpublished_stages(2); }))
+    ++slices;
+  CHECK(slices == 2);
+  CHECK(rows(0, 10).size() == 3);
+  while (!world.write([&](Store& st) { return st.stage_drop(stage, 2); })) {
+  }
+  CHECK(rows(0, 10).empty());
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("transactions: a rollback leaves no trace, in rows or in counts", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.submit(request("kept"));
+  Store& store = world.store();
+  store.begin();
+  const JobId undone = store.submit(request("undone", "new-tenant"), world.now).job_id;
+  store.rollback();
+  CHECK_FALSE(store.job(undone).has_value());
+  CHECK(world.count(JobState::queued) == 1);
+  // The next new lane may get the id of the one that was undone.
+  const JobId other = world.submit(request("undone", "other-tenant")).job_id;
+  CHECK(world.job(other).tenant == "other-tenant");
+  bool seen = false;
+  for (const LaneHead& head : view_of(world).lanes) {
+    if (head.job_id == other) {
+      seen = true;
+      CHECK(head.lane.tenant == "other-tenant");
+    }
+  }
+  CHECK(seen);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("transactions: a savepoint undoes its part only", Place, OnFile, InMemory) {
+  World<Place> world;
+  Store& store = world.store();
+  store.begin();
+  store.submit(request("a"), world.now);
+  store.savepoint();
+  store.submit(request("b"), world.now);
+  store.savepoint();
+  store.submit(request("c"), world.now);
+  CHECK(world.count(JobState::queued) == 3);  // a read inside sees what was written
+  store.rollback_to();
+  store.release();
+  store.savepoint();
+  store.submit(request("d", "lane-that-goes"), world.now);
+  store.rollback_to();
+  store.submit(request("e"), world.now);
+  store.commit();
+  CHECK(world.count(JobState::queued) == 3);
+  CHECK(store.list_jobs({}, {}).size() == 3);
+  world.expect_sound();
+}
+
+}  // namespace
+}  // namespace aiq::test
