@@ -11,11 +11,12 @@
 namespace aiq::cli {
 namespace {
 
-Exit print_one(Session& session, const Json& answer, bool all) {
+Exit stats(Session& session) {
+  const Json answer = session.call("cache.stats", Json::object());
   if (session.out.json()) {
     session.out.object(answer);
   } else {
-    print_members(session.out, answer, {}, all);
+    print_members(session.out, answer, {}, true);
   }
   return Exit::ok;
 }
@@ -37,6 +38,18 @@ Exit list(Session& session, const PageOptions& pages) {
                      {"AGE", true},
                      {"USED", true}},
                     cells, "the cache is empty");
+}
+
+Exit show(Session& session, const std::string& key) {
+  const Json entry = session.call("cache.show", {{"key", key}});
+  if (session.out.json()) {
+    session.out.object(entry);
+    return Exit::ok;
+  }
+  print_members(session.out, entry, {"result"});
+  session.out.line("");
+  session.out.line(entry.at("result").dump(2, ' ', false, Json::error_handler_t::replace));
+  return Exit::ok;
 }
 
 struct ExplainOptions {
@@ -114,20 +127,18 @@ Exit invalidate(Session& session, const InvalidateOptions& o) {
 void add_cache(Command root, Session& session) {
   Command cache = root.add("cache", "look into the cache of answers, and remove from it");
   cache.add("stats", "show entries, hits and what they saved").run([&session] {
-    return print_one(session, session.call("cache.stats", Json::object()), true);
+    return stats(session);
   });
 
   auto pages = std::make_shared<PageOptions>();
   Command list_command = cache.add("list", "list entries, the last used first");
-  pages->add_to(list_command, "ROWS");
+  pages->add_to(list_command, "N");
   list_command.run([pages, &session] { return list(session, *pages); });
 
   auto key = std::make_shared<Text>();
   cache.add("show", "show one entry")
       .operand("KEY", *key, "Cache key, as submit and show print it")
-      .run([key, &session] {
-        return print_one(session, session.call("cache.show", {{"key", **key}}), false);
-      });
+      .run([key, &session] { return show(session, **key); });
 
   auto explain_options = std::make_shared<ExplainOptions>();
   Command explain_command =

@@ -1,11 +1,11 @@
 // aiq db init, aiq db info, aiq db check
 
-#include <poll.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "core/base/file.h"
+#include "core/base/sleep.h"
 #include "core/store/owner_lock.h"
 #include "core/store/store.h"
 
@@ -28,7 +28,7 @@ OwnerLock own(Session& session, const std::string& path) {
       throw CommandFailed({Exit::busy, "busy", owner_text(path) + " owns " + path,
                            "try again later, or with a longer --busy-timeout"});
     }
-    ::poll(nullptr, 0, static_cast<int>(kRetryMs));
+    sleep_ms(kRetryMs);
   }
 }
 

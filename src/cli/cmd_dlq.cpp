@@ -14,7 +14,7 @@ struct DlqFilterOptions {
 
   void add_to(Command& command) {
     command.section("Filters")
-        .option("state", "S", state, "open, replayed or discarded; default open")
+        .option("state", "S", state, "open, replayed, discarded or all; default open")
         .option("reason", "R", reason,
                 "rejected, attempts_exhausted, deadline, crash_limit, unknown_limit or "
                 "rate_limit_exhausted")

@@ -1,6 +1,6 @@
 // aiq stats
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -72,59 +72,92 @@ void print_vendors(Output& out, const Json& vendors) {
   out.text(table.take());
 }
 
-// The first member of a group is its name; the others are whatever the operation measures.
-void print_groups(Output& out, const Json& groups) {
-  if (!groups.is_array() || groups.empty()) return;
-  std::vector<Column> columns;
-  for (const auto& [name, value] : groups.front().items()) {
-    std::string title = name;
-    std::transform(title.begin(), title.end(), title.begin(), [](char c) {
-      return c == '_' ? ' ' : c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    });
-    for (const std::string_view common : {" MS", "LATENCY ", "ERROR "}) {
-      if (common == "ERROR ") break;
-      if (const std::size_t at = title.find(common); at != std::string::npos) {
-        title.replace(at, common.size(), "");
-      }
-    }
-    columns.push_back({title, !columns.empty(), columns.empty()});
-  }
-  Table table = out.table(columns);
+std::string percentiles(const Json& group, const char* name) {
+  const Json values = group.value(name, Json::object());
+  return member_text(values, "p50") + "/" + member_text(values, "p95") + "/" +
+         member_text(values, "p99");
+}
+
+void print_groups(Output& out, const Json& groups, const std::string& by) {
+  if (!groups.is_array()) return;
+  Table table = out.table({{by, false, true},
+                           {"ATTEMPTS", true},
+                           {"ERRORS", true},
+                           {"SHARE", true},
+                           {"MS P50/95/99", true},
+                           {"WAITED P50/95/99", true}});
   for (const Json& group : groups) {
-    std::vector<Cell> row;
-    for (const auto& [name, value] : group.items()) {
-      row.emplace_back(name == "error_rate" ? percent(value) : scalar_text(value));
-    }
-    if (row.size() == columns.size()) table.add(std::move(row));
+    table.add({member_text(group, by.c_str()), member_text(group, "attempts"),
+               member_text(group, "errors"), percent(group.value("error_rate", Json())),
+               percentiles(group, "latency_ms"), percentiles(group, "wait_ms")});
   }
   out.line("");
   out.text(table.take());
 }
 
-void print_stats(Output& out, const Json& stats) {
-  const Json& daemon = stats.at("daemon");
-  const bool running = daemon.at("running").get<bool>();
-  out.line("daemon   " + (running ? "running, pid " + member_text(daemon, "pid") + ", version " +
-                                        member_text(daemon, "version") + ", up " +
-                                        seconds_text(daemon.at("uptime_seconds")) + ", " +
-                                        member_text(daemon, "in_flight") + " in flight"
-                                  : out.tone("not running", Tone::warn)));
-  std::string jobs;
-  for (const auto& [state, count] : stats.at("jobs").items()) {
-    if (count == 0) continue;
-    jobs += (jobs.empty() ? "" : ", ") + count.dump() + " " + out.tone(state, tone_of(state));
+// One subject, broken into lines where a terminal would.
+void print_line(Output& out, const std::string& label, const std::string& text) {
+  constexpr std::size_t kIndent = 9;
+  const std::size_t width = out.terminal().out ? out.terminal().width : SIZE_MAX;
+  std::string left = label;
+  for (const std::string& part : wrap(text, width - kIndent)) {
+    left.resize(kIndent, ' ');
+    out.line(left + part);
+    left.clear();
   }
-  out.line("jobs     " + (jobs.empty() ? "none" : jobs));
-  out.line("oldest   " + seconds_text(stats.at("oldest_queued_seconds")) + " waiting");
-  const Json cache = stats.value("cache", Json::object());
-  out.line("cache    " + member_text(cache, "entries") + " entries, " + member_text(cache, "hits") +
-           " hits, " + member_text(cache, "stale_hits") + " stale, " +
-           member_text(cache, "misses") + " misses, hit ratio " +
-           percent(cache.value("hit_ratio", Json())));
-  out.line("letters  " + member_text(stats, "dlq_open") + " dead letters open, " +
-           member_text(stats, "locks") + " locks held");
+}
+
+// Pauses of vendors stand in their table; these have no other place.
+void print_pauses(Output& out, const Json& pauses) {
+  for (const Json& p : pauses) {
+    const bool tenant = p.at("tenant").is_string();
+    const bool model = p.at("model").is_string();
+    const bool vendor = p.at("vendor").is_string();
+    if (vendor && !model && !tenant) continue;
+    std::string what;
+    if (vendor) what += "vendor " + member_text(p, "vendor") + " ";
+    if (model) what += "model " + member_text(p, "model") + " ";
+    if (tenant) what += "tenant " + member_text(p, "tenant") + " ";
+    if (what.empty()) what = "the whole queue ";
+    if (p.at("until").is_string()) what += "until " + member_text(p, "until") + " ";
+    if (p.at("reason").is_string()) what += "(" + member_text(p, "reason") + ") ";
+    what.pop_back();
+    print_line(out, "paused", printable(what));
+  }
+}
+
+std::string daemon_text(const Json& daemon) {
+  if (!daemon.at("running").get<bool>()) return "not running";
+  return "running, pid " + member_text(daemon, "pid") + ", version " +
+         member_text(daemon, "version") + ", up " + seconds_text(daemon.at("uptime_seconds")) +
+         ", " + member_text(daemon, "in_flight") + " in flight";
+}
+
+std::string jobs_text(const Json& jobs) {
+  std::string out;
+  for (const auto& [state, count] : jobs.items()) {
+    if (count != 0) out += (out.empty() ? "" : ", ") + count.dump() + " " + state;
+  }
+  return out.empty() ? "none" : out;
+}
+
+std::string cache_text(const Json& cache) {
+  return member_text(cache, "entries") + " entries, " + member_text(cache, "hits") + " hits, " +
+         member_text(cache, "stale_hits") + " stale, " + member_text(cache, "misses") +
+         " misses, hit ratio " + percent(cache.value("hit_ratio", Json()));
+}
+
+void print_stats(Output& out, const Json& stats, const std::string& by) {
+  print_line(out, "daemon", daemon_text(stats.at("daemon")));
+  print_line(out, "jobs", jobs_text(stats.at("jobs")));
+  print_line(out, "oldest", "waiting for " + seconds_text(stats.at("oldest_queued_seconds")));
+  print_line(out, "cache", cache_text(stats.value("cache", Json::object())));
+  print_line(out, "letters",
+             member_text(stats, "dlq_open") + " dead letters open, " + member_text(stats, "locks") +
+                 " locks held");
+  print_pauses(out, stats.value("pauses", Json::array()));
   print_vendors(out, stats.value("vendors", Json()));
-  print_groups(out, stats.value("groups", Json()));
+  print_groups(out, stats.value("groups", Json()), by);
 }
 
 Exit stats(Session& session, const StatsOptions& o) {
@@ -138,7 +171,7 @@ Exit stats(Session& session, const StatsOptions& o) {
   if (session.out.json()) {
     session.out.object(merged);
   } else {
-    print_stats(session.out, merged);
+    print_stats(session.out, merged, o.by.value_or(""));
   }
   return Exit::ok;
 }

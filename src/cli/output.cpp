@@ -23,12 +23,14 @@ std::string dump(const Json& value) {
 }  // namespace
 
 Terminal Terminal::of_process() {
-  Terminal terminal{.out = ::isatty(STDOUT_FILENO) == 1, .err = ::isatty(STDERR_FILENO) == 1};
+  const bool fancy = process_env("NO_COLOR").empty() && process_env("TERM") != "dumb";
+  Terminal terminal{.out = ::isatty(STDOUT_FILENO) == 1};
   winsize size = {};
   if (terminal.out && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 20) {
     terminal.width = size.ws_col;
   }
-  terminal.color = terminal.out && process_env("NO_COLOR").empty() && process_env("TERM") != "dumb";
+  terminal.color = terminal.out && fancy;
+  terminal.progress = ::isatty(STDERR_FILENO) == 1 && fancy;
   return terminal;
 }
 

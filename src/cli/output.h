@@ -25,8 +25,9 @@ class CommandFailed : public std::runtime_error {
 
 // What a stream is connected to.
 struct Terminal {
-  bool out = false, err = false;  // is a terminal
-  bool color = false;             // on standard output
+  bool out = false;       // standard output is a terminal
+  bool color = false;     // on standard output
+  bool progress = false;  // standard error is a terminal that may show a progress line
   std::size_t width = 80;
   // Of this process: isatty, window size, NO_COLOR, TERM.
   [[nodiscard]] static Terminal of_process();
@@ -66,7 +67,7 @@ class Output {
   // The progress line: only on a terminal, replaced by the next one, removed by "" and by
   // anything else that is written.
   void progress(std::string_view text);
-  [[nodiscard]] bool shows_progress() const { return terminal_.err && !quiet_; }
+  [[nodiscard]] bool shows_progress() const { return terminal_.progress && !quiet_; }
 
  private:
   void words(std::string_view line);

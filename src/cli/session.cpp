@@ -60,6 +60,11 @@ Executor& Session::executor() {
 Expected<Json, Failure> Session::try_call(std::string_view op, const Json& in) {
   check_text(in, "input");
   auto answer = executor().run(op, in);
+  if (!answer && answer.error().code == "no_such_job" && answer.error().hint.empty()) {
+    Failure failure = answer.error();
+    failure.hint = "aiq list shows what is there";
+    return Unexpected{std::move(failure)};
+  }
   if (answer && answer->is_object()) {
     if (const auto warnings = answer->find("warnings"); warnings != answer->end()) {
       for (const Json& warning : *warnings)

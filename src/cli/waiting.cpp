@@ -1,17 +1,11 @@
 #include "cli/waiting.h"
 
-#include <poll.h>
-
 #include "cli/signals.h"
 #include "cli/text.h"
+#include "core/base/sleep.h"
 
 namespace aiq::cli {
 namespace {
-
-// A signal ends the process; there is no early return to care about.
-void sleep_ms(DurationMs ms) {
-  ::poll(nullptr, 0, static_cast<int>(ms));
-}
 
 void show_progress(Output& out, const WaitProgress& p) {
   if (!out.shows_progress()) return;

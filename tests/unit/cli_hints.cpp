@@ -4,16 +4,6 @@
 
 using namespace aiq::cli;
 
-TEST_CASE("edit distance: insert, delete, replace, swap") {
-  CHECK(edit_distance("list", "list") == 0);
-  CHECK(edit_distance("lst", "list") == 1);
-  CHECK(edit_distance("lisst", "list") == 1);
-  CHECK(edit_distance("lust", "list") == 1);
-  CHECK(edit_distance("lsit", "list") == 1);
-  CHECK(edit_distance("", "list") == 4);
-  CHECK(edit_distance("kitten", "sitting") == 3);
-}
-
 TEST_CASE("hint: the nearest name, when one is near") {
   const std::vector<std::string> commands = {"submit", "run", "list", "show", "result", "resume"};
   CHECK(nearest("sbumit", commands) == "submit");
