@@ -84,7 +84,7 @@ TEST_CASE("classify: every status has its outcome, bill, retry and pause") {
       {201, "bad_response", "maybe", true, false, false},
       {202, "bad_response", "maybe", true, false, false},
       {204, "bad_response", "maybe", true, false, false},
-      {999, "bad_response", "no", true, false, false},
+      {999, "bad_response", "maybe", true, false, false},
   };
   for (const auto& row : rows) {
     for (const char* api : {"openai", "anthropic"}) {

@@ -135,7 +135,9 @@ void Transfer::set_headers() {
       setup_error_ = "a request header is not valid";
       return;
     }
-    append(value.empty() ? name + ";" : name + ": " + value);
+    std::string line = name;
+    line += value.empty() ? ";" : ": ";
+    append(line += value);
   }
   append("Expect:");  // no pause for "100 Continue" before larger bodies
   set(CURLOPT_HTTPHEADER, header_list_);

@@ -17,7 +17,7 @@
 namespace aiq {
 
 // A vendor's headers are a few KiB; more than this in one answer is an attack or a defect.
-inline constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{256} * 1024;
 
 class Transfer {
  public:

@@ -24,7 +24,7 @@ constexpr std::size_t kMaxName = 128;      // bytes kept of codes and request id
 // `text` for a row: without secrets, valid UTF-8 without control characters but line ends and
 // tabs, at most `max_bytes`. Secrets are looked for before cutting, which could halve one.
 std::string safe_text(std::string_view text, std::size_t max_bytes) {
-  const std::string clean = redact(text.substr(0, 64 * 1024));
+  const std::string clean = redact(text.substr(0, std::size_t{64} * 1024));
   std::string out;
   for (std::size_t at = 0; at < clean.size() && out.size() < max_bytes;) {
     const auto byte = static_cast<unsigned char>(clean[at]);
