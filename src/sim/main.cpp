@@ -3,11 +3,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
 #include <optional>
 #include <string>
+
+// g++ 12 takes a vector that grows inside CLI11 for a null pointer.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+#include <CLI/CLI.hpp>
+#pragma GCC diagnostic pop
 
 #include "core/base/clock.h"
 #include "core/base/errors.h"

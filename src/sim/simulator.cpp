@@ -104,33 +104,38 @@ Plan Simulator::decide(const Request& request, Now now) {
   c.plan.headers.emplace_back(c.api.anthropic ? "request-id" : "x-request-id", c.request_id);
   if (!c.api.problem) c.completions = complete(c.api, options_.seed);
 
-  const bool limited_api = c.api.api != Api::models && c.api.api != Api::unknown;
-  std::optional<Refusal> refusal;
-  if (limited_api) {
-    refusal = limits_.admit(now.mono, charged_tokens(c.api, c.completions), in_flight_);
-    Headers rate = limits_.rate_headers(c.api.anthropic, now.mono, now.wall);
-    c.plan.headers.insert(c.plan.headers.end(), rate.begin(), rate.end());
-  }
-  if (refusal) {
+  if (const std::optional<Refusal> refusal = admit(c)) {
     refuse(c, *refusal);
   } else {
     c.plan.in_flight = true;
     ++in_flight_;
     c.plan.delay = draw_latency();
-    if (const Rule* rule = rules_.choose(request, c.api, now.mono); rule != nullptr) {
+    const Rule* rule = rules_.choose(request, c.api, now.mono);
+    if (rule != nullptr) {
       apply(c, *rule);
     } else {
       answer(c);
     }
   }
+  conclude(c);
+  return std::move(c.plan);
+}
 
+std::optional<Refusal> Simulator::admit(Case& c) {
+  if (c.api.api == Api::models || c.api.api == Api::unknown) return std::nullopt;
+  auto refusal = limits_.admit(c.now.mono, charged_tokens(c.api, c.completions), in_flight_);
+  const Headers rate = limits_.rate_headers(c.api.anthropic, c.now.mono, c.now.wall);
+  c.plan.headers.insert(c.plan.headers.end(), rate.begin(), rate.end());
+  return refusal;
+}
+
+void Simulator::conclude(Case& c) {
   if (!c.body.is_null()) c.plan.body = dump(c.body);
   const bool answers = c.plan.ending != Ending::close && c.plan.ending != Ending::reset;
   if (answers) c.entry.status = c.plan.status;
   c.entry.ending = ending_name(c.plan);
   c.entry.rule = c.plan.rule;
-  c.plan.journal_line = journal_line(c.entry, request, c.api);
-  return std::move(c.plan);
+  c.plan.journal_line = journal_line(c.entry, c.request, c.api);
 }
 
 DurationMs Simulator::draw_latency() {

@@ -7,6 +7,7 @@
 // first rule that applies, then the vendor's own validation, then the usual answer.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class Simulator {
   // What is carried between the steps of one decision.
   struct Case;
 
+  [[nodiscard]] std::optional<Refusal> admit(Case& c);
+  void conclude(Case& c);
   void refuse(Case& c, const Refusal& refusal);
   void answer(Case& c);
   void apply(Case& c, const Rule& rule);
