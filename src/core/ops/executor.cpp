@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 
-#include "core/base/file.h"
 #include "core/base/sleep.h"
 #include "core/ops/executor_remote.h"
 #include "core/store/owner_lock.h"
@@ -29,12 +27,6 @@ bool repeatable(std::string_view op, const Json& in) {
 void add_warning(Json& out, const std::string& warning) {
   if (!out.contains("warnings")) out["warnings"] = Json::array();
   out["warnings"].push_back(warning);
-}
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 Failure outcome_unknown(std::string_view op, const Json& in) {
@@ -118,17 +110,12 @@ Expected<Json, Failure> Executor::Impl::read_empty(const Op& op, const Json& in)
 // nullopt: another process owns the database.
 std::optional<Expected<Json, Failure>> Executor::Impl::write_file(const Op& op, const Json& in,
                                                                   DurationMs remaining_ms) {
-  const std::string& group = config.daemon.socket_group;
-  const auto folder = make_folders(folder_of(settings.db_path), group.empty() ? 0700 : 0750);
-  if (!folder)
-    return Unexpected{Failure{Exit::storage, "io_error", folder.error().message,
-                              "make the folder, or name another database with --db"}};
   try {
     const auto lock = OwnerLock::try_acquire(settings.db_path, settings.program);
     if (!lock) return std::nullopt;
     const StoreOptions options{.age_step_ms = config.daemon.age_step_ms,
                                .busy_ms = std::max<DurationMs>(0, remaining_ms),
-                               .group = group};
+                               .group = config.daemon.socket_group};
     const auto store = open_store(settings.db_path, options, clock.wall_ms(), false);
     where = Where::file;
     auto result = run_write(op, env(), *store, in);
