@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Exception.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 
 #include "core/base/check.h"
@@ -55,6 +56,25 @@ bool is_our_fault(int code) {
   const int primary = code & 0xff;
   return primary == SQLITE_CONSTRAINT || primary == SQLITE_MISUSE || primary == SQLITE_MISMATCH ||
          primary == SQLITE_RANGE;
+}
+
+// SQLite takes only ENOSPC for a full disk; a quota or a limit of the file's size is one as well.
+bool is_no_space(int system_error) {
+  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG;
+}
+
+// The errno of the last failed access to the log or to the file. (sqlite3_system_errno() is asked
+// too late: the rollback that follows a failed write has its own.)
+int last_errno(sqlite3* handle) {
+  for (const int which : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
+    sqlite3_file* file = nullptr;
+    int code = 0;
+    if (sqlite3_file_control(handle, "main", which, &file) != SQLITE_OK) continue;
+    if (file == nullptr || file->pMethods == nullptr) continue;
+    file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &code);
+    if (is_no_space(code)) return code;
+  }
+  return 0;
 }
 
 // Statistics cost a lock at every allocation. Possible only before SQLite's first use.
@@ -147,6 +167,9 @@ void SqliteDb::fail(int code) const {
   const int extended = sqlite3_extended_errcode(handle_);
   const std::string said = sqlite3_errmsg(handle_);
   if (is_our_fault(code)) throw std::logic_error(path_ + ": " + said);
+  if ((code & 0xff) == SQLITE_IOERR && is_no_space(last_errno(handle_))) {
+    throw_sqlite_error(path_, SQLITE_FULL, said);
+  }
   throw_sqlite_error(path_, (extended & 0xff) == (code & 0xff) ? extended : code, said);
 }
 

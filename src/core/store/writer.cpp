@@ -138,7 +138,11 @@ void Writer::Impl::run_group() {
   } catch (...) {
     rollback();
     run_again(group);
-    if (ran) run_tail_alone(*ran);
+    if (ran) {
+      // It runs now, whatever asked for it meanwhile.
+      (void)take_tail();
+      run_tail_alone(*ran);
+    }
     return;
   }
   {

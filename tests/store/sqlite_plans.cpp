@@ -1,0 +1,169 @@
+// Costs that must not grow with what is finished or not due: by the plans of all statements that
+// the operations run, and by counting SQLite's steps.
+
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/store/sqlite_store.h"
+#include "store/sqlite_bulk.h"
+#include "store/store_fixture.h"
+
+namespace aiq::test {
+namespace {
+
+std::unique_ptr<SqliteStore> in_memory() {
+  return std::make_unique<SqliteStore>(":memory:", StoreOptions{}, kStart, false);
+}
+
+// A turn of the daemon: everything that it does again and again.
+void work_a_turn(SqliteStore& store, const std::string& name) {
+  const UnixMs now = kStart;
+  NewSubmission a = request(name, "a");
+  NewSubmission b = request(name, "b");
+  b.keys.cache_key = a.keys.cache_key;
+  a.client_key = b.client_key = name;
+  a.deadline = now + kHour;
+  store.submit(a, now);
+  store.submit(b, now);
+  store.submit(a, now);
+  store.promote_due(now, 100);
+  store.expire_deadlines(now, 100);
+  AdmissionView view = store.admission_view(now);
+  REQUIRE(view.lanes.size() == 2);
+  const LaneId first = view.lanes[0].lane.lane_id;
+  const LaneId second = view.lanes[1].lane.lane_id;
+  REQUIRE(store.lane_head(first).has_value());
+  const LeaseOutcome one = store.lease({first, name + "-1", now, now + 60 * kSecond, "pid:7"});
+  REQUIRE(one.kind == LeaseOutcome::Kind::leased);
+  REQUIRE(store.lease({second, name + "-2", now, now + 60 * kSecond, "pid:7"}).kind ==
+          LeaseOutcome::Kind::waits);
+  REQUIRE(store.renew({{one.job_id, one.job->token}}, now + 90 * kSecond).empty());
+  store.close_attempt(failed(*one.job, now, now));
+  const LeaseOutcome two = store.lease({first, name + "-3", now, now + 60 * kSecond, "pid:7"});
+  REQUIRE(two.kind == LeaseOutcome::Kind::leased);
+  REQUIRE(store.lease({second, name + "-4", now, now + 60 * kSecond, "pid:7"}).kind ==
+          LeaseOutcome::Kind::waits);
+  REQUIRE(store.open_leases(0, 10).size() == 1);
+  store.close_attempt(answered(*two.job, now));
+  REQUIRE(store.serve_followers(now, 10) == 1);
+  REQUIRE(store.submit(request(name, "a"), now).outcome == SubmitReceipt::Outcome::cached);
+  const SubmitReceipt unwanted = store.submit(request(name + "x", "a"), now);
+  store.submit(request(name + "x", "a"), now);
+  store.withdraw(unwanted.submission_id, now);
+  store.cancel(unwanted.job_id, now);
+  store.evict_cache(now, 1'000'000'000, 10);
+  store.clear_locks();
+  store.stats(now);
+}
+
+// The statements that the connection has prepared.
+std::set<std::string> statements_of(SqliteDb& db) {
+  std::set<std::string> texts;
+  for (sqlite3_stmt* s = sqlite3_next_stmt(db.handle(), nullptr); s != nullptr;
+       s = sqlite3_next_stmt(db.handle(), s)) {
+    texts.emplace(sqlite3_sql(s));
+  }
+  return texts;
+}
+
+// What EXPLAIN QUERY PLAN says about each of them, but those of `before`.
+std::map<std::string, std::vector<std::string>> plans_of(SqliteDb& db,
+                                                         const std::set<std::string>& before) {
+  std::map<std::string, std::vector<std::string>> plans;
+  for (const std::string& text : statements_of(db)) {
+    if (before.count(text) != 0) continue;
+    sqlite3_stmt* explain = nullptr;
+    REQUIRE(sqlite3_prepare_v2(db.handle(), ("EXPLAIN QUERY PLAN " + text).c_str(), -1, &explain,
+                               nullptr) == SQLITE_OK);
+    auto& lines = plans[text];
+    while (sqlite3_step(explain) == SQLITE_ROW) {
+      lines.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(explain, 3)));
+    }
+    sqlite3_finalize(explain);
+  }
+  return plans;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("plans: no statement of the daemon's turn walks a table that grows") {
+  const auto store = in_memory();
+  store->begin();
+  add_finished_jobs(store->db(), 2'000);
+  add_later_jobs(store->db(), 500);
+  const auto bulk = statements_of(store->db());
+  store->db().exec("ANALYZE");  // the planner must not be tempted by what it knows either
+  store->commit();
+  store->begin();
+  work_a_turn(*store, "w");
+  store->commit();
+
+  const auto plans = plans_of(store->db(), bulk);
+  CHECK(plans.size() > 50);
+  std::map<std::string, int> used;
+  for (const auto& [text, lines] : plans) {
+    for (const std::string& line : lines) {
+      INFO(text << "\n  " << line);
+      for (const char* index : {"jobs_ready", "jobs_due", "jobs_locked", "jobs_serve",
+                                "jobs_leased", "jobs_deadline", "jobs_live_key"}) {
+        if (contains(line, std::string("INDEX ") + index)) ++used[index];
+      }
+      for (const char* table :
+           {"jobs", "j", "attempts", "results", "requests", "usage_events", "submissions", "outbox",
+            "client_keys", "dead_letters", "job_labels"}) {
+        const std::string scan = std::string("SCAN ") + table;
+        const bool scans = line == scan || contains(line, scan + " ");
+        // Walking the whole of a small partial index is its purpose.
+        CHECK_FALSE((scans && !contains(line, "INDEX jobs_") &&
+                     !contains(line, "INDEX dead_letters_open")));
+      }
+    }
+  }
+  for (const char* index : {"jobs_ready", "jobs_due", "jobs_locked", "jobs_serve", "jobs_leased",
+                            "jobs_deadline", "jobs_live_key"}) {
+    INFO(index);
+    CHECK(used[index] > 0);
+  }
+}
+
+std::int64_t steps_since_last(SqliteDb& db) {
+  std::int64_t steps = 0;
+  for (sqlite3_stmt* s = sqlite3_next_stmt(db.handle(), nullptr); s != nullptr;
+       s = sqlite3_next_stmt(db.handle(), s)) {
+    steps += sqlite3_stmt_status(s, SQLITE_STMTSTATUS_VM_STEP, 1);
+  }
+  return steps;
+}
+
+std::int64_t steps_of_a_turn(int finished, int later) {
+  const auto store = in_memory();
+  store->begin();
+  add_finished_jobs(store->db(), finished);
+  add_later_jobs(store->db(), later);
+  store->commit();
+  store->begin();
+  work_a_turn(*store, "first");
+  steps_since_last(store->db());
+  work_a_turn(*store, "second");
+  store->commit();
+  return steps_since_last(store->db());
+}
+
+TEST_CASE("growth: a turn costs the same beside a thousand and beside very many jobs") {
+  const char* wanted = std::getenv("AIQ_GROWTH_ROWS");
+  const int finished = wanted != nullptr ? std::atoi(wanted) : 200'000;
+  const std::int64_t small = steps_of_a_turn(1'000, 250);
+  const std::int64_t large = steps_of_a_turn(finished, finished / 4);
+  INFO(small << " steps beside 1000 jobs, " << large << " beside " << finished);
+  CHECK(small > 1'000);
+  CHECK(large <= small + small / 5);
+}
+
+}  // namespace
+}  // namespace aiq::test
