@@ -304,7 +304,8 @@ void TransferThread::collect_ended(Multi& multi) {
 
 void TransferThread::expire_due() {
   const MonoMs now = system_clock().mono_ms();
-  while (Transfer* transfer = deadlines_.due(now)) give_up(*transfer, transfer->expired(now));
+  while (Transfer* transfer = deadlines_.due(now))
+    give_up(*transfer, transfer->expired(now));
 }
 
 void TransferThread::give_up(Transfer& transfer, HttpResult::Failure failure) {
