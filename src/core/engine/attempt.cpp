@@ -115,8 +115,10 @@ void AttemptRunner::start(LeasedJob job) {
   const std::lock_guard guard(mutex_);
   running->transfer = parts_.transport.start(
       [this, running, config, vendor] {
-        return vendor->encode(*config, call_of(running->job),
-                              running->runtime->credential(running->job.lane.vendor));
+        HttpRequest request = vendor->encode(*config, call_of(running->job),
+                                             running->runtime->credential(config->name));
+        request.max_response_bytes = running->runtime->config.limits.response_bytes;
+        return request;
       },
       [this, running](HttpResult result) { answered(running, result); });
   if (running->abort != Abort::none) parts_.transport.cancel(running->transfer);
