@@ -181,6 +181,22 @@ TEST_CASE("cancel: one unknown id, and nothing is cancelled") {
   }
 }
 
+TEST_CASE("cancel: a refusal undoes itself alone in a transaction with others") {
+  World world;
+  const std::string id = world.submit("hi");
+  const OpEnv env{world.config, world.clock, world.random, "uid:7"};
+  const auto refused = find_op("cancel")->prepare(env, {{"ids", {id, "s99"}}});
+  const auto other = find_op("pause")->prepare(env, {{"vendor", "main"}});
+  REQUIRE(refused.has_value());
+  REQUIRE(other.has_value());
+  world.store->begin();
+  CHECK((*other)(*world.store).has_value());
+  CHECK_FALSE((*refused)(*world.store).has_value());
+  world.store->commit();
+  CHECK(world.ok("show", {{"job_id", id}})["status"] == "queued");
+  CHECK(world.ok("stats")["pauses"].size() == 1);
+}
+
 TEST_CASE("cancel: a running request is named for its abort") {
   World world;
   const std::string id = world.submit("hi");

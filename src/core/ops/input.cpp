@@ -87,7 +87,7 @@ std::optional<std::int64_t> Input::whole(const char* name, std::int64_t min, std
   return std::nullopt;
 }
 
-std::optional<UnixMs> Input::time(const char* name) {
+std::optional<UnixMs> Input::instant(const char* name) {
   const auto value = maybe_text(name);
   if (!value) return std::nullopt;
   const auto at = parse_rfc3339(*value);

@@ -25,7 +25,7 @@ class Input {
   [[nodiscard]] bool flag(const char* name);
   [[nodiscard]] std::optional<std::int64_t> whole(const char* name, std::int64_t min,
                                                   std::int64_t max);
-  [[nodiscard]] std::optional<UnixMs> time(const char* name);          // RFC 3339
+  [[nodiscard]] std::optional<UnixMs> instant(const char* name);       // RFC 3339
   [[nodiscard]] std::optional<DurationMs> duration(const char* name);  // ms, not negative
   [[nodiscard]] std::vector<std::string> texts(const char* name);      // array of strings
   [[nodiscard]] Labels labels(const char* name);                       // object of strings

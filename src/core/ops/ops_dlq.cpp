@@ -25,8 +25,8 @@ DeadLetterFilter read_filter(Input& in) {
     in.problem("invalid_class", out.error_class + " is no outcome of an attempt");
   out.correlation_id = in.text("correlation_id");
   std::tie(out.label_key, out.label_value) = in.label("label");
-  out.since = in.time("since");
-  out.until = in.time("until");
+  out.since = in.instant("since");
+  out.until = in.instant("until");
   out.state = in.maybe_text("state").value_or("open");
   if (out.state == "all")
     out.state = "";

@@ -26,8 +26,8 @@ Expected<Json, Failure> list_jobs(const OpEnv&, Reader& reader, const Json& json
   filter.vendor = in.text("vendor");
   filter.correlation_id = in.text("correlation_id");
   std::tie(filter.label_key, filter.label_value) = in.label("label");
-  filter.since = in.time("since");
-  filter.until = in.time("until");
+  filter.since = in.instant("since");
+  filter.until = in.instant("until");
   const Page page = in.page();
   if (in.failure()) return Unexpected{*in.failure()};
 

@@ -75,7 +75,7 @@ Expected<WriteStep, Failure> prepare_pause(const OpEnv& env, const Json& json) {
   const std::string reason = redact(in.text("reason"));
   if (!is_plain_text(reason, kReasonBytes))
     in.problem("invalid_reason", "the reason is longer than 500 bytes or has control characters");
-  const auto until = in.time("until");
+  const auto until = in.instant("until");
   const UnixMs now = env.clock.wall_ms();
   if (until && *until <= now) in.problem("invalid_option", "until: that time has passed");
   if (in.failure()) return Unexpected{*in.failure()};

@@ -47,7 +47,7 @@ Expected<Json, Failure> stats(const OpEnv& env, Reader& reader, const Json& json
   if (!by.empty() && by != "tenant" && by != "vendor" && by != "model")
     in.problem("invalid_option", "by: " + by + " is none of tenant, vendor, model");
   const UnixMs now = env.clock.wall_ms();
-  const UnixMs since = in.time("since").value_or(now - kGroupWindowMs);
+  const UnixMs since = in.instant("since").value_or(now - kGroupWindowMs);
   if (in.failure()) return Unexpected{*in.failure()};
 
   const StoreStats s = reader.stats(now);

@@ -135,8 +135,8 @@ Expected<SubmitInput, Failure> submit_input_of(const Json& json) {
   out.max_tokens = in.whole("max_tokens", 1, std::numeric_limits<std::int64_t>::max());
   out.temperature = in.maybe_text("temperature");
   out.priority = static_cast<int>(in.whole("priority", kPriorityMin, kPriorityMax).value_or(0));
-  out.run_at = in.time("run_at");
-  out.deadline = in.time("deadline");
+  out.run_at = in.instant("run_at");
+  out.deadline = in.instant("deadline");
   out.idempotency_key = in.text("idempotency_key");
   out.scope = in.text("scope");
   out.locale = in.text("locale");
