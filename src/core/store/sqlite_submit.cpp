@@ -193,8 +193,8 @@ JobId SqliteStore::insert_job(const NewSubmission& s, JobKind kind, const CacheH
       run_at - priority * options_.age_step_ms, now, run_at, deadline,
       hit != nullptr ? std::optional(now) : std::nullopt, s.max_attempts, derived,
       key_blob(s.keys.cache_key), s.cache_owner, !refresh && s.cache.read, refresh || s.cache.store,
-      refresh || s.cache.coalesce, refresh ? std::nullopt : s.cache.max_age, s.soft_ttl_ms,
-      s.hard_ttl_ms, TextOrNull{client_key}, s.correlation_id, result_id,
+      refresh || (s.cache.coalesce && s.cache.store), refresh ? std::nullopt : s.cache.max_age,
+      s.soft_ttl_ms, s.hard_ttl_ms, TextOrNull{client_key}, s.correlation_id, result_id,
       TextOrNull{hit != nullptr ? "cache" : ""}, stale, hit != nullptr && hit->truncated);
   const JobId id = db_.last_id();
   const Labels none;
