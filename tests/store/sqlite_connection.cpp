@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/store/owner_lock.h"
 #include "core/store/sqlite_migrate.h"
 #include "core/store/sqlite_reader.h"
 #include "core/store/sqlite_store.h"
@@ -157,13 +158,26 @@ TEST_CASE("files: are for their owner only, or for the group that was named") {
     folder_mode = 0750;
   }
   const mode_t before = umask(0);
+  const auto lock = OwnerLock::try_acquire(path, "aiqd");  // comes first, makes the folder
+  REQUIRE(lock.has_value());
   const auto store = open_file(path, options);
   umask(before);
   submit_one(*store, "a");
   CHECK(mode_of(path) == file_mode);
   CHECK(mode_of(path + "-wal") == file_mode);
   CHECK(mode_of(path + "-shm") == file_mode);
+  CHECK(mode_of(path + ".lock") == file_mode);
   CHECK(mode_of(folder.file("sub")) == folder_mode);
+}
+
+TEST_CASE("files: a folder with other things in it keeps its mode") {
+  const TempFolder folder;
+  put_bytes(folder.file("diary.txt"), "private");
+  StoreOptions options;
+  options.group = getgrgid(getgid())->gr_name;
+  open_file(folder.file(), options);
+  CHECK(mode_of(folder.path()) == 0700);
+  CHECK(mode_of(folder.file()) == 0640);
 }
 
 TEST_CASE("files: an unknown group is an error and makes nothing") {

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -422,6 +423,39 @@ TEST_CASE("writer: many threads post at once") {
     thread.join();
   CHECK(done == 100);
   CHECK(disk.jobs().size() == 100);
+}
+
+TEST_CASE("writer: a killed process loses nothing that it acknowledged") {
+  const TempFolder folder;
+  int acknowledged[2];
+  REQUIRE(pipe(acknowledged) == 0);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    WriterConfig config;
+    config.checkpoint_frames = 30;  // so that some kills meet a checkpoint
+    Writer writer(open_store(folder.file(), {}, kStart, true), config, system_clock());
+    for (int i = 0;; ++i) {
+      writer.run(Priority::submit, submitting(std::to_string(i)));
+      if (write(acknowledged[1], "y", 1) != 1) _exit(1);
+    }
+  }
+  close(acknowledged[1]);
+  std::size_t seen = 0;
+  char byte = 0;
+  while (seen < 60 && read(acknowledged[0], &byte, 1) == 1)
+    ++seen;
+  REQUIRE(kill(child, SIGKILL) == 0);
+  while (read(acknowledged[0], &byte, 1) == 1)
+    ++seen;
+  close(acknowledged[0]);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK(seen >= 60);
+  const auto store = open_store(folder.file(), {}, kStart, true);
+  const std::size_t stored = store->list_jobs({}, {0, 1000}).size();
+  CHECK(stored >= std::min<std::size_t>(seen, 1000));
+  CHECK(stored <= seen + 1);
+  CHECK(store->check().empty());
 }
 
 rlim_t file_limit(rlim_t bytes) {

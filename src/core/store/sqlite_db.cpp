@@ -174,7 +174,8 @@ void SqliteDb::fail(int code) const {
 }
 
 void SqliteDb::set_deadline(DurationMs ms) {
-  if (!deadline_) deadline_ = system_clock().mono_ms() + ms;
+  AIQ_CHECK(!deadline_);
+  deadline_ = system_clock().mono_ms() + ms;
 }
 
 int SqliteDb::on_progress(void* self) {

@@ -71,7 +71,7 @@ class SqliteDb {
   std::optional<MonoMs> deadline_;
 };
 
-// Limits what runs inside a block. Nested ones keep the outer deadline.
+// Limits what runs inside a block. Not nested.
 class SqliteDeadline {
  public:
   SqliteDeadline(SqliteDb& db, DurationMs ms) : db_(db) { db_.set_deadline(ms); }

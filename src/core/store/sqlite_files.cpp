@@ -7,7 +7,9 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "core/base/file.h"
 
@@ -58,6 +60,18 @@ void set_access(const std::string& path, mode_t mode, std::optional<gid_t> gid) 
   }
 }
 
+// Whether the folder holds nothing but this database and what stands beside it. Another one is
+// its owner's to open: it may be somebody's home.
+bool holds_only(const std::string& folder, const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->path().filename().string().compare(0, name.size(), name) != 0) return false;
+  }
+  return !error;
+}
+
 }  // namespace
 
 std::string folder_of(const std::string& path) {
@@ -75,13 +89,10 @@ void prepare_files(const std::string& path, const StoreOptions& options) {
   const std::optional<gid_t> gid = group_id(options.group, path);
   const mode_t mode = gid ? 0640 : 0600;
   const std::string folder = folder_of(path);
-  struct stat info {};
-  const bool new_folder = stat(folder.c_str(), &info) != 0;
   if (const auto made = make_folders(folder, gid ? 0750 : 0700); !made) {
     throw StoreError(kind_of_errno(made.error().code), made.error().message);
   }
-  // A folder that was there is its owner's to open: it may be somebody's home.
-  if (new_folder && gid) set_access(folder, 0750, gid);
+  if (gid && holds_only(folder, path)) set_access(folder, 0750, gid);
   {
     const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
     if (!file) throw_file_error(path, "open", errno);
