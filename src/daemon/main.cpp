@@ -1,6 +1,11 @@
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+
+// g++ 12 takes a vector that grows inside CLI11 for a null pointer.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+#include <CLI/CLI.hpp>
+#pragma GCC diagnostic pop
 
 #include "core/base/redact.h"
 #include "core/config/config.h"
