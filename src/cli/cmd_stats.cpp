@@ -80,7 +80,8 @@ std::string percentiles(const Json& group, const char* name) {
 
 void print_groups(Output& out, const Json& groups, const std::string& by) {
   if (!groups.is_array()) return;
-  Table table = out.table({{by, false, true},
+  const std::string title = by == "tenant" ? "TENANT" : by == "vendor" ? "VENDOR" : "MODEL";
+  Table table = out.table({{title, false, true},
                            {"ATTEMPTS", true},
                            {"ERRORS", true},
                            {"SHARE", true},

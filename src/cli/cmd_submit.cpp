@@ -57,7 +57,7 @@ Waited submit_and_wait(Session& session, const Json& in, const Text& timeout,
                        const std::function<void(const std::string& id)>& submitted) {
   WaitRequest request;
   if (timeout) request.timeout_ms = duration_value("--timeout", *timeout);
-  session.require_daemon("a request");
+  session.require_daemon("the request");
   Waited waited;
   waited.receipt = session.call("submit", in);
   waited.job_id = waited.receipt.at("job_id").get<std::string>();

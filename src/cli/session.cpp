@@ -85,7 +85,7 @@ void Session::require_daemon(const std::string& what) {
   if (executor().daemon()) return;
   throw CommandFailed(
       {Exit::busy, "no_daemon",
-       "no daemon is running for " + db_path() + ", " + what + " would wait for nothing",
+       "no daemon is running for " + db_path() + ", so " + what + " would not be answered",
        "start aiqd, or work the queue off with aiqd --until-idle"});
 }
 

@@ -39,7 +39,7 @@ class Session {
   // The same, with CommandFailed for a Failure.
   Json call(std::string_view op, const Json& in);
 
-  // Throws CommandFailed (exit 7) when no daemon answers: `what` would wait for ever.
+  // Throws CommandFailed (exit 7) when no daemon is there: `what` would not be answered.
   void require_daemon(const std::string& what);
 
  private:
