@@ -1,7 +1,7 @@
 """aiqd: start, drain, reload, one per database, and what it does with due times and limits."""
 
 import fcntl
-import http.client
+import json
 import os
 import signal
 import socket
@@ -120,31 +120,14 @@ class Lifecycle(Case):
         jobs = world.wait_final([j["job_id"] for j in world.jobs()])
         self.assertEqual([j["status"] for j in jobs], ["completed"] * 8)
 
-    def test_health_and_metrics(self):
+    def test_health(self):
         world = self.start()
         world.wait_final([world.submit("x")["job_id"]])
-        status, text = world.http("GET", "/metrics")
+        status, text = world.http("GET", "/healthz")
         self.assertEqual(status, 200)
-        self.assertIn("aiq_jobs{", text)
-        self.assertEqual(world.http("GET", "/nothing")[0], 404)
-
-    def test_metrics_port_serves_nothing_else(self):
-        world = self.start(daemon=False)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        world.configure({"daemon": {"metrics_listen": f"127.0.0.1:{port}"}})
-        world.start_daemon()
-        def status(method, path):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10 * SLOWER)
-            connection.request(method, path, "{}" if method == "POST" else None)
-            answer = connection.getresponse()
-            answer.read()
-            connection.close()
-            return answer.status
-
-        self.assertEqual(status("GET", "/metrics"), 200)
-        self.assertEqual(status("GET", "/healthz"), 200)
-        self.assertIn(status("POST", "/v1/ops/submit"), (403, 404, 405))
+        self.assertEqual(json.loads(text)["pid"], world.daemon.pid)
+        for path in ("/nothing", "/metrics", "/v1/ops/nothing"):
+            self.assertIn(world.http("GET", path)[0], (404, 405), path)
 
 
 class Reload(Case):
