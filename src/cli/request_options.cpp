@@ -21,7 +21,7 @@ void check_one_body(const RequestOptions& o) {
 
 void set_times(Json& in, const RequestOptions& o, UnixMs now) {
   if (o.delay && o.at) fail_usage("contradiction", "--delay and --at exclude each other", "");
-  if (o.delay) in["run_at"] = format_rfc3339(now + duration_value("--delay", *o.delay));
+  if (o.delay) in["delay_ms"] = duration_value("--delay", *o.delay);
   if (o.at) in["run_at"] = format_rfc3339(time_value("--at", *o.at));
   if (o.deadline) in["deadline"] = format_rfc3339(future_value("--deadline", *o.deadline, now));
 }

@@ -55,6 +55,7 @@ void install_signals() {
     }
   }
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like others
 }
 
 void set_farewell(std::string_view line) {

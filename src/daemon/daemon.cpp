@@ -49,10 +49,11 @@ int wait_signal(const sigset_t& set, DurationMs ms) {
   return signal > 0 ? signal : 0;
 }
 
-OwnerLock own(const std::string& db_path, const sigset_t& signals) {
+// nullopt: told to stop while waiting.
+std::optional<OwnerLock> own(const std::string& db_path, const sigset_t& signals) {
   const MonoMs start = system_clock().mono_ms();
   for (bool told = false;;) {
-    if (auto lock = OwnerLock::try_acquire(db_path, "aiqd")) return std::move(*lock);
+    if (auto lock = OwnerLock::try_acquire(db_path, "aiqd")) return lock;
     const auto holder = OwnerLock::holder(db_path);
     const std::string who =
         holder ? holder->program + " (pid " + std::to_string(holder->pid) + ")" : "another process";
@@ -62,9 +63,8 @@ OwnerLock own(const std::string& db_path, const sigset_t& signals) {
     }
     if (!told) log_info("waiting for the database", {{"holder", who}});
     told = true;
-    if (wait_signal(signals, kPollMs) != 0) {
-      throw StoreError(StoreError::Kind::busy, "stopped while waiting for " + who);
-    }
+    const int signal = wait_signal(signals, kPollMs);
+    if (signal == SIGTERM || signal == SIGINT) return std::nullopt;
   }
 }
 
@@ -82,6 +82,7 @@ class Daemon {
     // Every thread started from here on leaves these signals to this one.
     (void)pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     (void)::signal(SIGPIPE, SIG_IGN);
+    (void)::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like others
     runtime_ = std::make_unique<RuntimeHolder>(make_runtime(load(options_), &process_env));
     const Config& config = runtime_->get()->config;
     db_path_ = resolve_db_path(options_.db, config, &process_env, ::geteuid() == 0);
@@ -90,6 +91,9 @@ class Daemon {
     log_info("starting", {{"version", std::string(AIQ_VERSION)},
                           {"db", db_path_},
                           {"config", config.path.empty() ? std::string("defaults") : config.path}});
+    make_home(config);
+    lock_ = own(db_path_, signals_);
+    if (!lock_) return Exit::ok;
     open(config);
     recover_and_lease();
     const Exit exit = serve();
@@ -107,8 +111,6 @@ class Daemon {
   }
 
   void open(const Config& config) {
-    make_home(config);
-    lock_.emplace(own(db_path_, signals_));
     auto store = open_store(
         db_path_, {.age_step_ms = config.daemon.age_step_ms, .group = config.daemon.socket_group},
         system_clock().wall_ms(), /*migrate=*/true);
@@ -167,6 +169,9 @@ class Daemon {
     api_->set_ready(true);
     notify_ready();
     log_info("ready", {{"socket", socket_path_}});
+    if (!runtime_->get()->config.daemon.metrics_listen.empty()) {
+      log_warn("metrics_listen is set, but this version serves no metrics", {});
+    }
   }
 
   std::vector<std::string> unhealthy() const {

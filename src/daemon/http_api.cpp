@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -29,6 +30,7 @@ constexpr std::int64_t kWalFramesMax = 256LL * 1024 * 1024 / 8192;
 constexpr std::string_view kOpsPrefix = "/v1/ops/";
 constexpr unsigned kConnectionsMax = 1000;
 constexpr unsigned kIdleSeconds = 120;
+constexpr std::int64_t kTimeoutMaxMs = 24LL * 3600 * 1000;
 
 [[noreturn]] void fail(const std::string& what, int code) {
   throw std::runtime_error(what + ": " + errno_text(code));
@@ -243,12 +245,21 @@ struct HttpApi::Impl {
     }
     auto step = op.prepare(*request.env, in);
     if (!step) return refuse(request, status_of(step.error().exit), step.error());
+    const std::optional<MonoMs> until = deadline_of(connection);
     // Suspended before the operation is posted: the answer may come at once.
     MHD_suspend_connection(connection);
     auto result = std::make_shared<std::optional<Expected<OpResult, Failure>>>();
     parts.writer.post(
         op.priority,
-        [step = std::move(*step), result](Store& store) { result->emplace(step(store)); },
+        [this, step = std::move(*step), result, until](Store& store) {
+          // The caller has given up and may have asked elsewhere: not done is the clear answer.
+          if (until && parts.clock.mono_ms() > *until) {
+            result->emplace(Unexpected{Failure{Exit::busy, "too_late",
+                                               "the database was busy for too long", "try again"}});
+          } else {
+            result->emplace(step(store));
+          }
+        },
         [this, connection, &request, result](std::exception_ptr error) {
           written(request, *result, error);
           MHD_resume_connection(connection);
@@ -301,6 +312,19 @@ struct HttpApi::Impl {
     request.answer = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     request.answered = true;
     return true;
+  }
+
+  // When the caller stops waiting for the answer.
+  std::optional<MonoMs> deadline_of(MHD_Connection* connection) const {
+    const char* text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+                                                   std::string(kTimeoutHeader).c_str());
+    if (text == nullptr) return std::nullopt;
+    std::int64_t ms = 0;
+    const char* end = text + std::strlen(text);
+    if (std::from_chars(text, end, ms).ptr != end || ms < 0 || ms > kTimeoutMaxMs) {
+      return std::nullopt;
+    }
+    return parts.clock.mono_ms() + ms;
   }
 
   static std::string peer(MHD_Connection* connection) {

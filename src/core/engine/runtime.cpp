@@ -40,9 +40,17 @@ std::string Runtime::section_fingerprint(const VendorConfig& vendor) const {
 
 std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env) {
   auto runtime = std::make_shared<Runtime>();
+  // All that is missing at once: an operator should not find the second at the second start.
+  std::string missing;
   for (const auto& [name, vendor] : config.vendors) {
-    runtime->credentials.emplace(name, read_credential(vendor, env));
+    try {
+      runtime->credentials.emplace(name, read_credential(vendor, env));
+    } catch (const ConfigError& error) {
+      missing += missing.empty() ? "" : "; ";
+      missing += error.what();
+    }
   }
+  if (!missing.empty()) throw ConfigError(missing);
   runtime->config = std::move(config);
   runtime->fingerprint = runtime->config.fingerprint();
   return runtime;

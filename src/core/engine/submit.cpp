@@ -85,6 +85,10 @@ std::optional<Failure> check_texts(const SubmitInput& in) {
   return std::nullopt;
 }
 
+UnixMs start_of(const SubmitInput& in, UnixMs now) {
+  return in.delay_ms ? now + *in.delay_ms : in.run_at.value_or(now);
+}
+
 std::optional<Failure> check_numbers(const SubmitInput& in, UnixMs now) {
   if (in.priority < kPriorityMin || in.priority > kPriorityMax)
     return invalid("invalid_priority",
@@ -92,7 +96,7 @@ std::optional<Failure> check_numbers(const SubmitInput& in, UnixMs now) {
   if (in.max_attempts && *in.max_attempts < 0)
     return invalid("invalid_max_attempts", "max_attempts is negative");
   // A deadline that passed on the way here is no mistake: the job is then never sent.
-  if (in.deadline && in.run_at && *in.run_at > now && *in.deadline <= *in.run_at)
+  if (const UnixMs start = start_of(in, now); in.deadline && start > now && *in.deadline <= start)
     return invalid("deadline_before_start", "the deadline is not after the time of the start");
   if (in.ttl_ms && *in.ttl_ms < 0) return invalid("invalid_ttl", "the ttl is negative");
   if (in.max_age_ms && *in.max_age_ms < 0)
@@ -102,8 +106,10 @@ std::optional<Failure> check_numbers(const SubmitInput& in, UnixMs now) {
   return std::nullopt;
 }
 
-// Whether a tenant without a section may submit.
-bool accepts_unknown(const Config& config, const std::string& tenant) {
+}  // namespace
+
+bool accepts_tenant(const Config& config, const std::string& tenant) {
+  if (config.tenants.contains(tenant)) return true;
   const std::string& rule = config.limits.unknown_tenants;
   if (rule == "accept") return true;
   if (rule == "refuse") return false;
@@ -112,8 +118,10 @@ bool accepts_unknown(const Config& config, const std::string& tenant) {
                      [](const auto& entry) { return entry.first == "default"; });
 }
 
+namespace {
+
 std::optional<Failure> check_policy(const Config& config, const SubmitInput& in) {
-  if (!config.tenants.contains(in.tenant) && !accepts_unknown(config, in.tenant))
+  if (!accepts_tenant(config, in.tenant))
     return refused("unknown_tenant", "tenant " + in.tenant + " is not configured",
                    did_you_mean(in.tenant, config.tenants) + "add [tenants." + in.tenant +
                        "] to the configuration, or set "
@@ -321,7 +329,7 @@ Expected<PreparedSubmission, Failure> prepare_submission(const Config& config,
   s.safety = input.safety;
   s.labels = input.labels;
   s.priority = input.priority;
-  s.run_at = input.run_at.value_or(now);
+  s.run_at = start_of(input, now);
   s.deadline = input.deadline;
   s.max_attempts = attempts_limit(input.max_attempts.value_or(config.retry.max_attempts));
   s.resubmit = input.resubmit;

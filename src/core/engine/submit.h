@@ -25,6 +25,7 @@ struct SubmitInput {
   std::optional<std::string> temperature;  // a JSON number as given
   int priority = 0;
   std::optional<UnixMs> run_at, deadline;
+  std::optional<DurationMs> delay_ms;  // from now; excludes run_at
   std::string idempotency_key, scope, locale, safety, correlation_id;
   Labels labels;
   std::optional<int> max_attempts;
@@ -36,10 +37,13 @@ struct SubmitInput {
 
 struct PreparedSubmission {
   NewSubmission submission;
-  std::vector<std::string> warnings;  // "the request asked for a stream; ..."
+  std::vector<std::string> warnings;        // "the request asked for a stream; ..."
   std::int64_t prompt_tokens_estimate = 0;  // ceil(bytes / 4)
   std::optional<std::int64_t> output_limit;
 };
+
+// Whether a tenant may submit: it has a section, or limits.unknown_tenants lets it in.
+[[nodiscard]] bool accepts_tenant(const Config& config, const std::string& tenant);
 
 // Failures: exit 2 (invalid input), exit 5 (disabled or unknown tenant, size, bypass not allowed).
 [[nodiscard]] Expected<PreparedSubmission, Failure> prepare_submission(const Config& config,

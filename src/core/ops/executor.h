@@ -50,6 +50,7 @@ class Executor {
 // The protocol on the socket (HTTP/1.1 over a Unix stream socket):
 //   POST /v1/ops/NAME   body: input JSON; headers X-Aiq-Protocol: 1, X-Aiq-Config: fingerprint
 //     200 output JSON | 4xx/5xx {"error":{"exit","code","message","hint"}}
+//     X-Aiq-Timeout-Ms: the caller waits that long; later the operation is not carried out
 //     409 with code "version_mismatch" when X-Aiq-Protocol differs: exit 7, "restart aiqd"
 //     503 with Retry-After while the daemon is not ready
 //   GET /healthz        200 | 503, JSON of DaemonStatus
@@ -57,5 +58,6 @@ class Executor {
 inline constexpr std::string_view kProtocolVersion = "1";
 inline constexpr std::string_view kProtocolHeader = "X-Aiq-Protocol";
 inline constexpr std::string_view kConfigHeader = "X-Aiq-Config";
+inline constexpr std::string_view kTimeoutHeader = "X-Aiq-Timeout-Ms";
 
 }  // namespace aiq

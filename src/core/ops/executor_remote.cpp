@@ -110,7 +110,8 @@ RemoteAnswer RemoteClient::post(const Call& call) const {
   httplib::Client client = connect_to(socket_path_, call.timeout_ms);
   const httplib::Headers headers = {{"Host", "localhost"},
                                     {std::string(kProtocolHeader), std::string(kProtocolVersion)},
-                                    {std::string(kConfigHeader), call.fingerprint}};
+                                    {std::string(kConfigHeader), call.fingerprint},
+                                    {std::string(kTimeoutHeader), std::to_string(call.timeout_ms)}};
   return read_answer(
       client.Post("/v1/ops/" + std::string(call.op), headers, call.body, "application/json"));
 }

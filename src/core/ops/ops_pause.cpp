@@ -1,6 +1,7 @@
 #include "core/base/names.h"
 #include "core/base/redact.h"
 #include "core/base/spelling.h"
+#include "core/engine/submit.h"
 #include "core/ops/op_groups.h"
 
 namespace aiq {
@@ -54,7 +55,7 @@ std::vector<Unconfigured> unconfigured(const Config& config, const Scope& scope)
     out.back().seen.vendor = scope.vendor;
     out.back().seen.model = scope.model;
   }
-  if (!scope.tenant.empty() && !config.tenants.contains(scope.tenant)) {
+  if (!scope.tenant.empty() && !accepts_tenant(config, scope.tenant)) {
     out.push_back({unknown("tenant", scope.tenant, names_of(config.tenants)), {}});
     out.back().seen.tenant = scope.tenant;
   }

@@ -117,7 +117,7 @@ Expected<SubmitInput, Failure> submit_input_of(const Json& json) {
                   "run_at",   "deadline", "idempotency_key", "scope",          "locale",
                   "safety",   "labels",   "correlation_id",  "max_attempts",   "ttl_ms",
                   "no_cache", "no_store", "bypass_cache",    "only_if_cached", "max_age_ms",
-                  "resubmit"});
+                  "resubmit", "delay_ms"});
   constexpr std::int64_t kAnyInt = std::numeric_limits<int>::max();
   SubmitInput out;
   out.tenant = in.maybe_text("tenant").value_or("default");
@@ -136,6 +136,9 @@ Expected<SubmitInput, Failure> submit_input_of(const Json& json) {
   out.temperature = in.maybe_text("temperature");
   out.priority = static_cast<int>(in.whole("priority", kPriorityMin, kPriorityMax).value_or(0));
   out.run_at = in.instant("run_at");
+  out.delay_ms = in.duration("delay_ms");
+  if (out.run_at && out.delay_ms)
+    in.problem("contradiction", "run_at and delay_ms exclude each other");
   out.deadline = in.instant("deadline");
   out.idempotency_key = in.text("idempotency_key");
   out.scope = in.text("scope");
