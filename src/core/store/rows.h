@@ -27,21 +27,21 @@ struct Lane {
 struct NewSubmission {
   std::string tenant, vendor, model;
   Endpoint endpoint = Endpoint::chat;
-  std::string body;             // CheckedBody::sent
-  RequestKeys keys;             // hex; always both
-  std::string client_key;       // "" = none
-  std::string correlation_id;   // never ""
-  std::string cache_owner;      // "tenant:t" | "group:g"
+  std::string body;            // CheckedBody::sent
+  RequestKeys keys;            // hex; always both
+  std::string client_key;      // "" = none
+  std::string correlation_id;  // never ""
+  std::string cache_owner;     // "tenant:t" | "group:g"
   std::string scope, locale, safety;
   Labels labels;
   int priority = 0;
-  UnixMs run_at = 0;            // <= now: at once
+  UnixMs run_at = 0;  // <= now: at once
   std::optional<UnixMs> deadline;
   int max_attempts = 5;
-  CacheControl cache;           // policy applied: read/store/coalesce say what holds
+  CacheControl cache;  // policy applied: read/store/coalesce say what holds
   DurationMs soft_ttl_ms = 0, hard_ttl_ms = 0;  // jitter applied
-  bool resubmit = false;        // also where a rejected dead letter has the same key
-  std::string actor;            // "uid:1000"
+  bool resubmit = false;  // also where a rejected dead letter has the same key
+  std::string actor;      // "uid:1000"
 };
 
 struct SubmitReceipt {
@@ -80,7 +80,7 @@ struct LeasedJob {
   int generation = 1, attempt = 1, max_attempts = 5;
   AttemptId attempt_id = 0;
   std::string token;
-  AttemptCounters counters;  // before this attempt
+  AttemptCounters counters;                           // before this attempt
   UnixMs created_at = 0, run_at = 0, started_at = 0;  // started_at: of this attempt
   std::optional<UnixMs> deadline;
   std::string correlation_id;
@@ -91,18 +91,18 @@ struct LeasedJob {
 
 struct LeaseRequest {
   LaneId lane_id = 0;
-  std::string token;    // fresh, random
+  std::string token;  // fresh, random
   UnixMs now = 0, lease_until = 0;
-  std::string worker;   // "pid:123"
+  std::string worker;  // "pid:123"
 };
 
 struct LeaseOutcome {
   enum class Kind {
     leased,
-    served,       // completed from the cache instead (job_id)
-    waits,        // its cache key is locked; it left the ready set (job_id)
-    dead,         // its deadline had passed (job_id)
-    empty,        // the lane has no ready job
+    served,  // completed from the cache instead (job_id)
+    waits,   // its cache key is locked; it left the ready set (job_id)
+    dead,    // its deadline had passed (job_id)
+    empty,   // the lane has no ready job
   };
   Kind kind = Kind::empty;
   JobId job_id = 0;
@@ -115,7 +115,7 @@ struct AttemptClose {
   std::string token;
   UnixMs now = 0;
   AttemptResult result;
-  Next next;             // what becomes of the job; step `complete` needs outcome completed
+  Next next;                 // what becomes of the job; step `complete` needs outcome completed
   std::string pause_reason;  // for result.spent_vendor / spent_model
   // The vendor's proof (contract 5.1): set when this outcome proves it.
   bool proves_vendor = false;
@@ -165,13 +165,13 @@ struct VendorRow {
 
 // All that decides what may start now.
 struct AdmissionView {
-  std::vector<LaneHead> lanes;        // with a ready job, any order
-  std::vector<LaneHead> running;      // every lane with live leases: lane, in_flight
-  std::vector<Pause> pauses;          // in force
-  std::vector<RateHold> holds;        // in force
+  std::vector<LaneHead> lanes;    // with a ready job, any order
+  std::vector<LaneHead> running;  // every lane with live leases: lane, in_flight
+  std::vector<Pause> pauses;      // in force
+  std::vector<RateHold> holds;    // in force
   std::vector<VendorRow> vendors;
   std::map<std::string, UnixMs> oldest_start;  // by vendor: start of its oldest open attempt
-  std::optional<UnixMs> next_due;     // earliest run_at still in the future
+  std::optional<UnixMs> next_due;              // earliest run_at still in the future
 };
 
 // ---- reading
@@ -268,7 +268,7 @@ struct LockRow {
 
 struct StoreStats {
   std::array<std::int64_t, kJobStateCount> jobs{};  // by JobState
-  std::optional<UnixMs> oldest_due;  // run_at of the longest waiting head of a lane
+  std::optional<UnixMs> oldest_due;                 // run_at of the longest waiting head of a lane
   std::vector<LaneHead> running;
   std::vector<Pause> pauses;
   std::vector<RateHold> holds;

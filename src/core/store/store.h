@@ -43,7 +43,8 @@ class Reader {
   // by: "tenant" | "vendor" | "model"; attempts that ended at or after `since`.
   virtual std::vector<StatsGroup> stats_by(std::string_view by, UnixMs since) = 0;
 
-  virtual std::vector<CacheEntry> list_cache(const Page& page) = 0;  // last used first; after: rows to skip
+  virtual std::vector<CacheEntry> list_cache(
+      const Page& page) = 0;  // last used first; after: rows to skip
   virtual std::optional<CacheEntry> cache_entry(const std::string& cache_key) = 0;
   virtual std::vector<LockRow> list_locks() = 0;
   virtual std::vector<Pause> list_pauses() = 0;
@@ -60,8 +61,8 @@ class Reader {
 class Store : public Reader {
  public:
   // ---- transactions
-  virtual void begin() = 0;     // takes the write lock at once; StoreError busy after a wait
-  virtual void commit() = 0;    // durable when it returns (synchronous FULL); may throw
+  virtual void begin() = 0;   // takes the write lock at once; StoreError busy after a wait
+  virtual void commit() = 0;  // durable when it returns (synchronous FULL); may throw
   virtual void rollback() noexcept = 0;
   // Nested: what happened since savepoint() is undone by rollback_to(), kept by release().
   virtual void savepoint() = 0;

@@ -184,7 +184,7 @@ void Writer::Impl::run_alone(Item& item) {
     error = std::current_exception();
     rollback();
   }
-  item.done(error);
+  item.done(std::move(error));
 }
 
 void Writer::Impl::run_tail_alone(const Tail& failed_tail) {
@@ -256,6 +256,23 @@ Writer::Writer(std::unique_ptr<Store> store, const WriterConfig& config, Clock& 
 
 Writer::~Writer() {
   stop();
+}
+
+void Writer::Answer::give(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  error_ = std::move(error);
+  there_ = true;
+  given_.notify_one();
+}
+
+void Writer::Answer::take() {
+  std::exception_ptr error;
+  {
+    std::unique_lock lock(mutex_);
+    given_.wait(lock, [this] { return there_; });
+    error = std::move(error_);
+  }
+  if (error) std::rethrow_exception(std::move(error));
 }
 
 void Writer::post(WritePriority priority, Operation operation, Done done) {

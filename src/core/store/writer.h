@@ -7,11 +7,12 @@
 // itself along. Operations must therefore be ready to run twice and must not touch anything
 // outside the Store before `done`.
 
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -25,8 +26,8 @@ namespace aiq {
 enum class WritePriority { renewal, completion, control, submit, maintenance };
 
 struct WriterConfig {
-  int max_group = 256;                  // operations in one transaction
-  DurationMs max_hold_ms = 50;          // no new operation joins a group older than this
+  int max_group = 256;                    // operations in one transaction
+  DurationMs max_hold_ms = 50;            // no new operation joins a group older than this
   std::int64_t checkpoint_frames = 2000;  // checkpoint when the log has this many frames
 };
 
@@ -74,6 +75,19 @@ class Writer {
   [[nodiscard]] std::size_t queued() const;
 
  private:
+  // What run() waits on. Not a std::promise: with it the writer thread could be the last to let go
+  // of an exception that the waiter is reading. Here the waiter takes it along.
+  class Answer {
+   public:
+    void give(std::exception_ptr error);
+    void take();  // waits; throws what was given
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable given_;
+    bool there_ = false;        // guarded by mutex_
+    std::exception_ptr error_;  // likewise
+  };
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -82,24 +96,20 @@ template <class F>
 auto Writer::run(WritePriority priority, F operation)
     -> decltype(operation(std::declval<Store&>())) {
   using R = decltype(operation(std::declval<Store&>()));
-  // Shared: the waiter may return while the writer thread is still inside set_value().
-  auto promise = std::make_shared<std::promise<R>>();
-  auto future = promise->get_future();
+  // Shared: the waiter may return while the writer thread is still inside give().
+  auto answer = std::make_shared<Answer>();
+  const Done done = [answer](std::exception_ptr error) { answer->give(std::move(error)); };
   if constexpr (std::is_void_v<R>) {
     post(
-        priority, [&operation](Store& store) { operation(store); },
-        [promise](std::exception_ptr error) {
-          error ? promise->set_exception(error) : promise->set_value();
-        });
+        priority, [&operation](Store& store) { operation(store); }, done);
+    answer->take();
   } else {
     auto value = std::make_shared<std::optional<R>>();
     post(
-        priority, [&operation, value](Store& store) { value->emplace(operation(store)); },
-        [promise, value](std::exception_ptr error) {
-          error ? promise->set_exception(error) : promise->set_value(std::move(**value));
-        });
+        priority, [&operation, value](Store& store) { value->emplace(operation(store)); }, done);
+    answer->take();
+    return std::move(**value);
   }
-  return future.get();
 }
 
 }  // namespace aiq

@@ -1,0 +1,162 @@
+// Equal work is paid once: who leads, who waits, who is served, over a file and in memory.
+
+#include "store/store_fixture.h"
+
+namespace aiq::test {
+namespace {
+
+using Kind = LeaseOutcome::Kind;
+
+// Three tenants of one cache group ask the same.
+template <class Place>
+std::vector<JobId> submit_shared(World<Place>& world, int n) {
+  std::vector<JobId> ids;
+  for (int i = 0; i < n; ++i) {
+    NewSubmission s = request("same", "t" + std::to_string(i));
+    s.keys.cache_key = sha256_hex("shared");
+    s.cache_owner = "group:g";
+    ids.push_back(world.submit(s).job_id);
+  }
+  return ids;
+}
+
+template <class Place>
+std::vector<LeaseOutcome> lease_all(World<Place>& world, const std::string& prefix) {
+  std::vector<LeaseOutcome> outcomes;
+  const auto view = world.write([&](Store& st) { return st.admission_view(world.now); });
+  for (const LaneHead& head : view.lanes) {
+    outcomes.push_back(world.lease(head.lane.lane_id, prefix + std::to_string(head.lane.lane_id)));
+  }
+  return outcomes;
+}
+
+TEST_CASE_TEMPLATE("single flight: one asks, the others are served", Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto ids = submit_shared(world, 3);
+  const auto outcomes = lease_all(world, "t");
+  REQUIRE(outcomes.size() == 3);
+  REQUIRE(outcomes[0].kind == Kind::leased);
+  CHECK(outcomes[1].kind == Kind::waits);
+  CHECK(outcomes[2].kind == Kind::waits);
+  CHECK(world.job(ids[1]).wait == "lock");
+  CHECK(world.state(ids[1]) == JobState::queued);
+  const auto locks = world.store().list_locks();
+  REQUIRE(locks.size() == 1);
+  CHECK(locks[0].name == "cache:" + sha256_hex("shared"));
+  CHECK(locks[0].owner == outcomes[0].job->token);
+  CHECK(locks[0].job_id == ids[0]);
+  CHECK(lease_all(world, "u").empty());
+
+  world.close(answered(*outcomes[0].job, world.now, "for all"));
+  CHECK(world.job(ids[1]).wait == "serve");
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 1); }) == 1);
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 1);
+  CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 0);
+  for (const JobId id : ids) {
+    CHECK(world.state(id) == JobState::completed);
+    CHECK(world.store().result_body(*world.job(id).result_id) == "for all");
+  }
+  CHECK(world.job(ids[2]).result_source == "cache");
+  CHECK_FALSE(world.job(ids[2]).stale);
+  CHECK(world.store().list_locks().empty());
+  CHECK(world.store().stats(world.now).cache.hits == 2);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("single flight: when the leader fails another leads", Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto ids = submit_shared(world, 3);
+  const auto outcomes = lease_all(world, "t");
+  SUBCASE("by an error") {
+    world.close(failed(*outcomes[0].job, world.now, world.now + kHour));
+    CHECK(world.state(ids[0]) == JobState::retrying);
+  }
+  SUBCASE("by a cancel") {
+    world.write([&](Store& st) { return st.cancel(ids[0], world.now); });
+  }
+  SUBCASE("by an answer that is not to be kept") {
+    AttemptClose c = refused(*outcomes[0].job, world.now);
+    world.close(c);
+  }
+  CHECK(world.job(ids[1]).wait == "ready");
+  const auto again = lease_all(world, "u");
+  REQUIRE(again.size() == 2);
+  CHECK(again[0].kind == Kind::leased);
+  CHECK(again[0].job->job_id == ids[1]);
+  CHECK(again[1].kind == Kind::waits);
+  world.close(answered(*again[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.state(ids[2]) == JobState::completed);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("single flight: an answer that lives shortly still serves who waited for it",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  std::vector<JobId> ids;
+  for (const char* tenant : {"a", "b"}) {
+    NewSubmission s = request("same", tenant);
+    s.keys.cache_key = sha256_hex("shared");
+    s.soft_ttl_ms = 0;
+    ids.push_back(world.submit(s).job_id);
+  }
+  const auto outcomes = lease_all(world, "t");
+  world.now += kSecond;
+  world.close(answered(*outcomes[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.state(ids[1]) == JobState::completed);
+}
+
+TEST_CASE_TEMPLATE("single flight: who wants an answer of its own waits and then asks", Place,
+                   OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission a = request("same", "a");
+  NewSubmission b = request("same", "b");
+  a.keys.cache_key = b.keys.cache_key = sha256_hex("shared");
+  b.cache.read = false;
+  world.submit(a);
+  const JobId own = world.submit(b).job_id;
+  const auto outcomes = lease_all(world, "t");
+  CHECK(outcomes[1].kind == Kind::waits);
+  world.close(answered(*outcomes[0].job, world.now));
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.job(own).wait == "ready");
+  CHECK(lease_all(world, "u").at(0).kind == Kind::leased);
+}
+
+TEST_CASE_TEMPLATE("single flight: nobody waits for an answer that will not be kept", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  for (const char* tenant : {"a", "b"}) {
+    NewSubmission s = request("same", tenant);
+    s.keys.cache_key = sha256_hex("shared");
+    s.cache.store = false;
+    world.submit(s);
+  }
+  for (const LeaseOutcome& outcome : lease_all(world, "t"))
+    CHECK(outcome.kind == Kind::leased);
+  CHECK(world.store().list_locks().empty());
+}
+
+TEST_CASE_TEMPLATE("lease: a fresh entry serves a waiting job instead", Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission a = request("same", "a");
+  NewSubmission b = request("same", "b");
+  a.keys.cache_key = b.keys.cache_key = sha256_hex("shared");
+  b.run_at = kStart + kHour / 2;
+  world.submit(a);
+  const JobId waiting = world.submit(b).job_id;
+  world.close(answered(world.lease_only("t1"), world.now));
+  world.now = b.run_at;
+  world.write([&](Store& st) { return st.promote_due(world.now, 10); });
+  const auto outcomes = lease_all(world, "u");
+  REQUIRE(outcomes.size() == 1);
+  CHECK(outcomes[0].kind == Kind::served);
+  CHECK(outcomes[0].job_id == waiting);
+  CHECK(world.state(waiting) == JobState::completed);
+  CHECK(world.store().attempts_of(waiting).empty());
+  world.expect_sound();
+}
+
+}  // namespace
+}  // namespace aiq::test
