@@ -6,16 +6,22 @@ the sanitizers AIQ_SLOW=1 makes the deadlines longer.
 """
 
 import ctypes
+import fcntl
 import glob
 import http.client
 import json
 import os
+import pty
+import re
+import select
 import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -568,6 +574,42 @@ def anthropic_error(status, kind, message="no", headers=None, details=None):
         "headers": headers or {},
         "body": {"type": "error", "error": error, "request_id": "req_test"},
     }
+
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def plain_lines(text):
+    """The lines that a terminal would show at last: no escape codes, overwritten text gone."""
+    lines = ESCAPE.sub("", text.replace("\r\n", "\n")).split("\n")
+    return [line.rsplit("\r", 1)[-1] for line in lines]
+
+
+def on_terminal(command, env, columns=80, timeout=60):
+    """Runs a command on a terminal of so many columns; returns (rc, text)."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        command, stdin=follower, stdout=follower, stderr=follower, env=env, start_new_session=True,
+    )
+    os.close(follower)
+    text = b""
+    deadline = time.monotonic() + timeout * SLOWER
+    try:
+        while select.select([leader], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            text += piece
+        return process.wait(max(1.0, deadline - time.monotonic())), text.decode("utf-8", "replace")
+    finally:
+        os.close(leader)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
 
 
 def main():

@@ -1,19 +1,12 @@
 """aiq as a careful command line tool: pipes, signals, terminals, usage errors, exit codes, JSON."""
 
-import fcntl
-import os
-import pty
 import re
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 import harness
 from harness import CLAUDE, GPT, SLOWER, Case, openai_error, rule, wait_until
-
-ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Streams(Case):
@@ -53,27 +46,10 @@ class Streams(Case):
         self.assertEqual(self.world.aiq("db", "check").rc, 0)
         self.assertEqual(len(self.world.jobs()), 2)
 
-    def on_terminal(self, *args, env=None, columns=80):
-        """Runs aiq on a terminal of so many columns; returns (rc, text)."""
-        leader, follower = pty.openpty()
-        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        extra = {"TERM": "xterm-256color", **(env or {})}
-        process = subprocess.Popen(
-            [self.world.program("aiq"), *args], stdin=follower, stdout=follower, stderr=follower,
-            env=self.world.env(extra), cwd=self.world.dir, start_new_session=True,
-        )
-        os.close(follower)
-        text = b""
-        while True:
-            try:
-                piece = os.read(leader, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            text += piece
-        os.close(leader)
-        return process.wait(30 * SLOWER), text.decode("utf-8", "replace")
+    def on_terminal(self, *args, env=None):
+        """Runs aiq on a terminal; returns (rc, text)."""
+        command = [self.world.program("aiq"), *args]
+        return harness.on_terminal(command, self.world.env({"TERM": "xterm-256color", **(env or {})}))
 
     def test_terminal_of_80_columns(self):
         self.fill(3)
@@ -84,7 +60,7 @@ class Streams(Case):
             with self.subTest(args):
                 code, text = self.on_terminal(*args)
                 self.assertEqual(code, 0, text)
-                for line in ESCAPE.sub("", text).replace("\r", "").split("\n"):
+                for line in harness.plain_lines(text):
                     self.assertLessEqual(len(line), 80, repr(line))
 
     def test_no_color(self):

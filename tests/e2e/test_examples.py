@@ -3,11 +3,10 @@
 import collections
 import json
 import os
-import subprocess
 import unittest
 
 import harness
-from harness import SLOWER, Case
+from harness import Case
 
 EXAMPLES = os.path.join(harness.SOURCE, "examples")
 
@@ -38,17 +37,16 @@ class Examples(Case):
     def test_quickstart_shows_everything_and_leaves_nothing_running(self):
         temporary = self.world.path("tmp")
         os.mkdir(temporary)
-        done = subprocess.run(
+        code, text = harness.on_terminal(
             [os.path.join(harness.SOURCE, "scripts", "quickstart")],
-            env={"PATH": os.environ["PATH"], "HOME": self.world.dir, "TMPDIR": temporary,
-                 "AIQ_BIN_DIR": os.path.abspath(harness.BIN), "LC_ALL": "C.UTF-8"},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240 * SLOWER,
-            check=False, start_new_session=True,
+            {"PATH": os.environ["PATH"], "HOME": self.world.dir, "TMPDIR": temporary, "TERM": "xterm",
+             "AIQ_BIN_DIR": os.path.abspath(harness.BIN), "LC_ALL": "C.UTF-8"},
+            timeout=240,
         )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(code, 0, text)
         for words in ("cached", "rate_limited", "completed", "rejected", "tokens in", "Done"):
-            self.assertIn(words, done.stdout)
-        for line in done.stdout.splitlines():
+            self.assertIn(words, text)
+        for line in harness.plain_lines(text):
             self.assertLessEqual(len(line), 80, line)
         self.assertEqual(os.listdir(temporary), [])
         self.assertEqual(self.running_below(temporary), [])

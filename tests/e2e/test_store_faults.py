@@ -162,8 +162,13 @@ class StoreFaults(Case):
         foreign.execute("COMMIT")
         (job,) = world.wait_final([held])
         self.assertEqual(job["status"], "completed")
-        self.assertEqual(len(world.sim.calls()), 1)
-        self.submit("z", rc=0)
+        held_calls = [c for c in world.sim.calls() if c["prompt_head"] == "held"]
+        self.assertEqual(len(held_calls), 1)
+        # "Retry later": whether the busy one got in after all or not, a retry makes it one job.
+        again = self.submit("y", rc=0).json["job_id"]
+        world.wait_final([again])
+        vendor_jobs = [j for j in world.jobs() if world.show(j["job_id"])["result_source"] == "vendor"]
+        self.assertEqual(len(vendor_jobs), 2)
 
     def test_absent_database(self):
         world = self.start(daemon=False)
