@@ -244,7 +244,7 @@ class Daemon {
   void drain() {
     notify_stopping();
     draining_ = true;
-    dispatcher_->set_leasing(false);
+    dispatcher_->stop_leasing();
     const MonoMs until = system_clock().mono_ms() + runtime_->get()->config.daemon.drain_timeout_ms;
     while (runner_->running() > 0 && system_clock().mono_ms() < until) {
       const int signal = wait_signal(signals_, kPollMs);
@@ -261,7 +261,7 @@ class Daemon {
   }
 
   void close() {
-    dispatcher_->set_leasing(false);
+    dispatcher_->stop_leasing();
     ready_ = false;
     api_->set_ready(false);
     maintenance_->stop();

@@ -37,6 +37,16 @@ void Dispatcher::start(std::function<void()> scheduled) {
   wake();
 }
 
+void Dispatcher::stop_leasing() {
+  stopped_ = true;
+  // A pass may be under way and start requests after its commit: it ends before this does.
+  try {
+    parts_.writer.run(WritePriority::control, [](Store&) {});
+  } catch (const StoreError&) {
+    // The database is out of reach: then no pass can have leased anything either.
+  }
+}
+
 std::optional<UnixMs> Dispatcher::next_wake() const {
   const UnixMs at = next_wake_;
   return at == 0 ? std::nullopt : std::optional(at);
@@ -58,7 +68,7 @@ void Dispatcher::pass(Store& store) {
 void Dispatcher::lease_all(Store& store, UnixMs now) {
   const AdmissionView view = store.admission_view(now);
   wake_at_ = view.next_due;
-  if (!leasing_) return;
+  if (!leasing_ || stopped_) return;
   const auto runtime = parts_.runtime.get();
   Admission admission(runtime->config, view, now);
   for (const std::string& vendor : admission.proven_by_time())

@@ -35,8 +35,11 @@ class Dispatcher {
   void start(std::function<void()> scheduled);
   // Something changed that may let a job start. Thread-safe, cheap.
   void wake() { parts_.writer.wake_tail(); }
-  // Leasing on or off (drain, low disk). Thread-safe. Due times and deadlines go on.
+  // Leasing on or off (low disk). Thread-safe. Due times and deadlines go on.
   void set_leasing(bool on) { leasing_ = on; }
+  // Leases nothing more, for good. When it returns, everything leased was handed to the runner.
+  // Never called on the writer thread.
+  void stop_leasing();
 
   // When to wake up by itself at the latest; nullopt: only by events. Wall clock. Thread-safe.
   [[nodiscard]] std::optional<UnixMs> next_wake() const;
@@ -50,7 +53,7 @@ class Dispatcher {
 
   Parts parts_;
   std::function<void()> scheduled_;
-  std::atomic<bool> leasing_{true};
+  std::atomic<bool> leasing_{true}, stopped_{false};
   std::atomic<UnixMs> next_wake_{0};  // 0 = none
   std::atomic<std::uint64_t> passes_{0};
   // Of the running pass; writer thread only.
