@@ -92,6 +92,32 @@ TEST_CASE_TEMPLATE("lease: admission sees the heads and what runs", Place, OnFil
   CHECK(a2 != z1);
 }
 
+TEST_CASE_TEMPLATE("lease: admission sees the next deadline of what waits", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const auto next = [&] {
+    return world.write([&](Store& st) { return st.admission_view(world.now); }).next_deadline;
+  };
+  world.submit(request("no deadline"));
+  CHECK_FALSE(next().has_value());
+  NewSubmission ready = request("ready", "acme");
+  ready.deadline = kStart + 2 * kHour;
+  const JobId ready_id = world.submit(ready).job_id;
+  CHECK(next() == kStart + 2 * kHour);
+  NewSubmission later = request("later");
+  later.run_at = kStart + kHour;
+  later.deadline = kStart + kHour + kSecond;
+  const JobId later_id = world.submit(later).job_id;
+  CHECK(next() == kStart + kHour + kSecond);
+  world.now = kStart + kHour + kSecond;
+  CHECK(next() == world.now);  // until it is expired
+  CHECK(world.write([&](Store& st) { return st.expire_deadlines(world.now, 10); }) ==
+        std::vector<JobId>{later_id});
+  CHECK(next() == kStart + 2 * kHour);
+  world.write([&](Store& st) { return st.cancel(ready_id, world.now); });
+  CHECK_FALSE(next().has_value());
+}
+
 TEST_CASE_TEMPLATE("close: an answer is stored with all that belongs to it", Place, OnFile,
                    InMemory) {
   World<Place> world;

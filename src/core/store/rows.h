@@ -172,6 +172,8 @@ struct AdmissionView {
   std::vector<VendorRow> vendors;
   std::map<std::string, UnixMs> oldest_start;  // by vendor: start of its oldest open attempt
   std::optional<UnixMs> next_due;              // earliest run_at still in the future
+  // Earliest deadline of a job that waits for anything; past ones too until expire_deadlines().
+  std::optional<UnixMs> next_deadline;
 };
 
 // ---- reading

@@ -18,6 +18,9 @@ constexpr const char* kExpire =
 constexpr const char* kNextDue =
     "SELECT run_at FROM jobs INDEXED BY jobs_due WHERE wait = 'time' AND run_at > ?1 "
     "ORDER BY run_at LIMIT 1";
+constexpr const char* kNextDeadline =
+    "SELECT deadline FROM jobs INDEXED BY jobs_deadline "
+    "WHERE deadline IS NOT NULL AND wait IS NOT NULL ORDER BY deadline LIMIT 1";
 
 // The index is named: with another plan this costs by queued jobs.
 constexpr const char* kHead =
@@ -113,6 +116,7 @@ AdmissionView SqliteStore::admission_view(UnixMs now) {
   view.holds = queries_.holds_in_force(now);
   view.vendors = queries_.vendors();
   if (Query query(db_, kNextDue, now); query.step()) view.next_due = query.i64(0);
+  if (Query query(db_, kNextDeadline); query.step()) view.next_deadline = query.i64(0);
   return view;
 }
 
