@@ -87,6 +87,22 @@ TEST_CASE_TEMPLATE("list: every filter, newest first, in pages", Place, OnFile, 
   CHECK(list(f) == Ids{6, 5});
 }
 
+TEST_CASE_TEMPLATE("lanes: are known from the first submit on, by every part", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  Store& store = world.store();
+  CHECK_FALSE(store.lane_exists("", "", ""));
+  fill(world);
+  CHECK(store.lane_exists("", "", ""));
+  CHECK(store.lane_exists("anthropic", "", ""));
+  CHECK(store.lane_exists("", "claude", ""));
+  CHECK(store.lane_exists("", "", "acme"));
+  CHECK(store.lane_exists("anthropic", "claude", "acme"));
+  CHECK_FALSE(store.lane_exists("anthropic", "gpt-4o", ""));
+  CHECK_FALSE(store.lane_exists("openai", "", "acme"));
+  CHECK_FALSE(store.lane_exists("other", "", ""));
+}
+
 TEST_CASE_TEMPLATE("list: dead letters by every filter", Place, OnFile, InMemory) {
   World<Place> world;
   fill(world);

@@ -57,6 +57,7 @@ class SqliteQueries {
   std::vector<AttemptRow> attempts_of(JobId id);
   std::optional<std::string> request_body(JobId id);
   std::optional<std::string> result_body(std::int64_t result_id);
+  bool lane_exists(const std::string& vendor, const std::string& model, const std::string& tenant);
   SubmitPreview preview(const NewSubmission& submission, UnixMs now);
   StoreStats stats(UnixMs now);
   std::vector<StatsGroup> stats_by(std::string_view by, UnixMs since);
@@ -101,6 +102,10 @@ class SqliteReads : public Interface {
   std::optional<std::string> request_body(JobId id) override { return limited()->request_body(id); }
   std::optional<std::string> result_body(std::int64_t result_id) override {
     return limited()->result_body(result_id);
+  }
+  bool lane_exists(const std::string& vendor, const std::string& model,
+                   const std::string& tenant) override {
+    return limited()->lane_exists(vendor, model, tenant);
   }
   SubmitPreview preview(const NewSubmission& submission, UnixMs now) override {
     return limited()->preview(submission, now);

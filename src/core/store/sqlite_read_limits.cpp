@@ -7,6 +7,9 @@ namespace aiq {
 namespace {
 
 constexpr const char* kLane = "SELECT tenant, vendor, model FROM lanes WHERE lane_id = ?1";
+constexpr const char* kLaneExists =
+    "SELECT 1 FROM lanes WHERE (?1 IS NULL OR vendor = ?1) AND (?2 IS NULL OR model = ?2) "
+    "AND (?3 IS NULL OR tenant = ?3) LIMIT 1";
 // The head of the next lane that has one: run once per such lane, it costs by these alone.
 constexpr const char* kNextHead =
     "SELECT lane_id, rank, job_id FROM jobs INDEXED BY jobs_ready "
@@ -48,6 +51,12 @@ const Lane& SqliteQueries::lane(LaneId id) {
   Query query(db_, kLane, id);
   AIQ_CHECK(query.step());
   return lanes_.emplace(id, Lane{id, query.text(0), query.text(1), query.text(2)}).first->second;
+}
+
+bool SqliteQueries::lane_exists(const std::string& vendor, const std::string& model,
+                                const std::string& tenant) {
+  Query query(db_, kLaneExists, TextOrNull{vendor}, TextOrNull{model}, TextOrNull{tenant});
+  return query.step();
 }
 
 std::vector<LaneHead> SqliteQueries::ready_heads() {

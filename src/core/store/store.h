@@ -37,6 +37,10 @@ class Reader {
   virtual std::optional<std::string> request_body(JobId id) = 0;
   virtual std::optional<std::string> result_body(std::int64_t result_id) = 0;
 
+  // Whether a job of this scope was ever submitted; "" = any. Costs by lanes, not by jobs.
+  virtual bool lane_exists(const std::string& vendor, const std::string& model,
+                           const std::string& tenant) = 0;
+
   virtual SubmitPreview preview(const NewSubmission& submission, UnixMs now) = 0;
 
   virtual StoreStats stats(UnixMs now) = 0;
