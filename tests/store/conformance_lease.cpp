@@ -219,6 +219,29 @@ TEST_CASE_TEMPLATE("close: a failure comes back after its wait with its counters
   world.expect_sound();
 }
 
+TEST_CASE_TEMPLATE("lease: only an answer of the vendor counts as one", Place, OnFile, InMemory) {
+  World<Place> world;
+  world.submit(request("one"));
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now);
+  c.result.outcome = Outcome::network;  // refused: nothing sent, nothing answered
+  c.result.http_status.reset();
+  world.close(c);
+  LeasedJob job = world.lease_only("t2");
+  CHECK(job.explicit_answers == 0);
+  c = failed(job, world.now, world.now);
+  c.result.outcome = Outcome::bad_response;  // cut after its head: the bill is not known
+  c.result.billed = Billed::maybe;
+  c.result.http_status = 200;
+  world.close(c);
+  job = world.lease_only("t3");
+  CHECK(job.explicit_answers == 0);
+  world.close(failed(job, world.now, world.now));
+  job = world.lease_only("t4");
+  CHECK(job.explicit_answers == 1);
+  const auto open = world.write([&](Store& st) { return st.open_leases(0, 10); });
+  CHECK(open.at(0).job.explicit_answers == 1);
+}
+
 TEST_CASE_TEMPLATE("close: a release goes back to the queue", Place, OnFile, InMemory) {
   World<Place> world;
   const JobId id = world.submit(request("one")).job_id;
@@ -347,6 +370,51 @@ TEST_CASE_TEMPLATE("deadline: a job past it is never sent", Place, OnFile, InMem
   CHECK(letters[0].reason == "deadline");
   CHECK(letters[0].error_class.empty());
   CHECK(letters[0].attempts == 0);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("deadline: one that was moved while the request ran is judged as it is now",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission s = request("one");
+  s.deadline = kStart + kSecond;
+  const JobId id = world.submit(s).job_id;
+  const LeasedJob job = world.lease_only("t1");
+  AttemptClose c = failed(job, world.now, kStart + 2 * kSecond);
+  c.next.step = NextStep::dead_letter;
+  c.next.reason = DeadReason::deadline;
+  JobState expected = JobState::retrying;
+  SUBCASE("none any more") {
+    s.deadline.reset();
+    world.submit(s);
+  }
+  SUBCASE("later than the retry") {
+    s.deadline = c.next.run_at + 1;
+    world.submit(s);
+  }
+  SUBCASE("still too early") {
+    s.deadline = c.next.run_at;
+    world.submit(s);
+    expected = JobState::dead_lettered;
+  }
+  SUBCASE("another reason stays") {
+    s.deadline.reset();
+    world.submit(s);
+    c.next.reason = DeadReason::attempts_exhausted;
+    expected = JobState::dead_lettered;
+  }
+  const CloseOutcome outcome = world.close(c);
+  CHECK(outcome.held);
+  CHECK(outcome.status == expected);
+  const JobRow row = world.job(id);
+  CHECK(row.status == expected);
+  if (expected == JobState::retrying) {
+    CHECK(row.wait == "time");
+    CHECK(row.run_at == c.next.run_at);
+    CHECK(world.store().list_dead_letters({}, {}).empty());
+  } else {
+    CHECK(world.store().list_dead_letters({}, {}).size() == 1);
+  }
   world.expect_sound();
 }
 

@@ -85,7 +85,8 @@ struct LeasedJob {
   std::optional<UnixMs> deadline;
   std::string correlation_id;
   std::string idempotency_key;  // hex; "" = none
-  // Ended attempts of this generation whose bill is known (billed no or yes).
+  // Ended attempts of this generation that the vendor answered with a known bill: an HTTP status,
+  // billed no or yes. A refused connection is no answer, whatever it cost.
   int explicit_answers = 0;
 };
 
@@ -115,7 +116,11 @@ struct AttemptClose {
   std::string token;
   UnixMs now = 0;
   AttemptResult result;
-  Next next;                 // what becomes of the job; step `complete` needs outcome completed
+  // What becomes of the job; step `complete` needs outcome completed. A dead letter of reason
+  // `deadline` is judged again by the deadline that the row has now, which a later submission may
+  // have moved: none, or one after next.run_at, makes it a retry at next.run_at. So run_at is set
+  // in this case too.
+  Next next;
   std::string pause_reason;  // for result.spent_vendor / spent_model
   // The vendor's proof (contract 5.1): set when this outcome proves it.
   bool proves_vendor = false;

@@ -69,6 +69,15 @@ JobState state_after(NextStep step) {
   return JobState::dead_lettered;
 }
 
+// A submission that joined while the request ran may have moved the deadline.
+Next judge_again(const Next& next, const std::optional<UnixMs>& deadline) {
+  Next judged = next;
+  const bool by_deadline =
+      next.step == NextStep::dead_letter && next.reason == DeadReason::deadline;
+  if (by_deadline && (!deadline || *deadline > next.run_at)) judged.step = NextStep::retry;
+  return judged;
+}
+
 }  // namespace
 
 CloseOutcome SqliteStore::close_attempt(const AttemptClose& close) {
@@ -91,10 +100,11 @@ CloseOutcome SqliteStore::close_attempt(const AttemptClose& close) {
               close.result.usage, job->correlation_id, close.now);
   }
   const bool stored = complete && store_entry(close, *result_id);
-  end_job(close, *job, result_id);
+  const Next next = judge_again(close.next, job->deadline);
+  end_job(close, next, *job, result_id);
   end_flight(*job, stored);
   apply_to_vendor(close, queries_.lane(job->lane_id));
-  return {true, state_after(close.next.step)};
+  return {true, state_after(next.step)};
 }
 
 void SqliteStore::end_attempt_row(const AttemptClose& close) {
@@ -119,23 +129,23 @@ void SqliteStore::add_usage(const AttemptRef& attempt, const Usage& usage,
   }
 }
 
-void SqliteStore::end_job(const AttemptClose& close, JobCore& job,
+void SqliteStore::end_job(const AttemptClose& close, const Next& next, JobCore& job,
                           std::optional<std::int64_t> result_id) {
   const AttemptResult& r = close.result;
-  const AttemptCounters& c = close.next.counters;
-  const bool complete = close.next.step == NextStep::complete;
+  const AttemptCounters& c = next.counters;
+  const bool complete = next.step == NextStep::complete;
   job.error_class = complete ? std::string() : std::string(to_string(r.outcome));
   job.error_code = complete ? std::string() : r.error_code;
   job.error_message = complete ? std::string() : r.error_message;
   job.error_status = complete ? std::nullopt : r.http_status;
 
-  const JobState to = state_after(close.next.step);
+  const JobState to = state_after(next.step);
   int changed = 0;
   if (is_live(to)) {
     changed = run(db_, kReturnJob, close.job_id, close.token, to_string(to),
-                  close.next.run_at > close.now ? "time" : "ready", close.next.run_at,
-                  options_.age_step_ms, c.counted, c.maybes, c.crashes, c.uncounted,
-                  c.limited_since, TextOrNull{job.error_class}, TextOrNull{job.error_code},
+                  next.run_at > close.now ? "time" : "ready", next.run_at, options_.age_step_ms,
+                  c.counted, c.maybes, c.crashes, c.uncounted, c.limited_since,
+                  TextOrNull{job.error_class}, TextOrNull{job.error_code},
                   TextOrNull{job.error_message}, job.error_status);
   } else {
     changed = run(db_, kFinishJob, close.job_id, close.token, to_string(to), close.now, c.counted,
@@ -146,9 +156,9 @@ void SqliteStore::end_job(const AttemptClose& close, JobCore& job,
   }
   AIQ_CHECK(changed == 1);
   std::string_view detail = to_string(r.outcome);
-  if (close.next.step == NextStep::dead_letter) {
-    write_dead_letter(job, close.next.reason, close.now);
-    detail = to_string(close.next.reason);
+  if (next.step == NextStep::dead_letter) {
+    write_dead_letter(job, next.reason, close.now);
+    detail = to_string(next.reason);
   }
   note_change(close.job_id, JobState::processing, to, close.now, detail);
 }

@@ -34,7 +34,7 @@ constexpr const char* kLaneHead =
     "ORDER BY rank, job_id LIMIT 1";
 constexpr const char* kExplicitAnswers =
     "SELECT count(*) FROM attempts WHERE job_id = ?1 AND generation = ?2 AND attempt < ?3 "
-    "AND billed IN ('no', 'yes')";
+    "AND billed IN ('no', 'yes') AND http_status IS NOT NULL";
 constexpr const char* kWaitForLock = "UPDATE jobs SET wait = 'lock' WHERE job_id = ?1";
 constexpr const char* kInsertAttempt =
     "INSERT INTO attempts (job_id, generation, attempt, lane_id, started_at, counts, worker) "

@@ -26,7 +26,7 @@ constexpr const char* kInsertOutbox =
 constexpr const char* kJobCore =
     "SELECT lane_id, state, generation, attempt, coalesce, cache_key, lease_token, "
     "open_attempt_id, leased_at, error_class, error_code, error_message, error_status, "
-    "correlation_id FROM jobs WHERE job_id = ?1";
+    "correlation_id, deadline, kind FROM jobs WHERE job_id = ?1";
 
 // SQLite tells after each commit how many frames the log has. Its own hook of this kind is the
 // automatic checkpoint, which must not be.
@@ -184,6 +184,8 @@ std::optional<JobCore> SqliteStore::job_core(JobId id) {
   job.error_message = query.text(11);
   job.error_status = query.opt_i32(12);
   job.correlation_id = query.text(13);
+  job.deadline = query.opt_i64(14);
+  job.kind = parse_job_kind(query.view(15));
   return job;
 }
 

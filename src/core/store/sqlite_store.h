@@ -26,6 +26,7 @@ struct PendingCounts {
 struct JobCore {
   JobId job_id = 0;
   LaneId lane_id = 0;
+  JobKind kind = JobKind::request;
   JobState state = JobState::queued;
   int generation = 1, attempt = 0;
   bool coalesce = false;
@@ -36,6 +37,7 @@ struct JobCore {
   std::string error_class, error_code, error_message;  // of the last failed attempt
   std::optional<int> error_status;
   std::string correlation_id;
+  std::optional<UnixMs> deadline;
 };
 
 // 'cache:<hex>', the lock of a cache key.
@@ -161,7 +163,9 @@ class SqliteStore final : public SqliteReads<Store> {
   bool serve_follower(JobId job_id, UnixMs now);
   CloseOutcome keep_late_answer(const AttemptClose& close, const std::optional<JobCore>& job);
   void end_attempt_row(const AttemptClose& close);
-  void end_job(const AttemptClose& close, JobCore& job, std::optional<std::int64_t> result_id);
+  // `next`: close.next as the row's present deadline has it.
+  void end_job(const AttemptClose& close, const Next& next, JobCore& job,
+               std::optional<std::int64_t> result_id);
   void add_usage(const AttemptRef& attempt, const Usage& usage, const std::string& correlation_id,
                  UnixMs now);
   // False: the job does not want its answer kept.
