@@ -158,5 +158,64 @@ TEST_CASE_TEMPLATE("lease: a fresh entry serves a waiting job instead", Place, O
   world.expect_sound();
 }
 
+TEST_CASE_TEMPLATE("refresh: is not paid when another job brought a newer answer", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const NewSubmission s = request("one");
+  world.submit(s);
+  world.close(answered(world.lease_only("t1"), world.now, "old"));
+  world.now += kHour;  // its soft TTL
+  const SubmitReceipt stale = world.submit(s);
+  REQUIRE(stale.refresh_job.has_value());
+  const JobId refresh = *stale.refresh_job;
+  NewSubmission own = s;
+  own.cache.read = false;
+  const JobId other = world.submit(own).job_id;
+  world.now += kSecond;
+  const LeasedJob leader = world.lease_only("t2");
+  REQUIRE(leader.job_id == other);
+  bool paid = false;
+  SUBCASE("before its turn came") {
+    world.close(answered(leader, world.now, "new"));
+    const auto outcomes = lease_all(world, "u");
+    REQUIRE(outcomes.size() == 1);
+    CHECK(outcomes[0].kind == Kind::served);
+  }
+  SUBCASE("while it waited for it") {
+    CHECK(lease_all(world, "u").at(0).kind == Kind::waits);
+    world.close(answered(leader, world.now, "new"));
+    CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 1);
+  }
+  SUBCASE("but is when that one is stale again") {
+    CHECK(lease_all(world, "u").at(0).kind == Kind::waits);
+    world.close(answered(leader, world.now, "new"));
+    world.now += kHour;
+    CHECK(world.write([&](Store& st) { return st.serve_followers(world.now, 10); }) == 1);
+    CHECK(lease_all(world, "v").at(0).kind == Kind::leased);
+    paid = true;
+  }
+  CHECK(world.state(refresh) == (paid ? JobState::processing : JobState::completed));
+  CHECK(world.store().attempts_of(refresh).size() == (paid ? 1 : 0));
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("single flight: an answer newer than the question is young enough for anybody",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission a = request("same", "a");
+  NewSubmission b = request("same", "b");
+  a.keys.cache_key = b.keys.cache_key = sha256_hex("shared");
+  b.cache.max_age = 0;
+  world.submit(a);
+  const JobId strict = world.submit(b).job_id;
+  const auto outcomes = lease_all(world, "t");
+  world.now += kSecond;
+  world.close(answered(*outcomes[0].job, world.now));
+  world.now += kSecond;
+  world.write([&](Store& st) { return st.serve_followers(world.now, 10); });
+  CHECK(world.state(strict) == JobState::completed);
+  CHECK(world.job(strict).result_source == "cache");
+}
+
 }  // namespace
 }  // namespace aiq::test

@@ -34,7 +34,8 @@ constexpr const char* kRemoveEntry = "DELETE FROM cache_entries WHERE cache_key 
 constexpr const char* kServable =
     "SELECT job_id FROM jobs INDEXED BY jobs_serve WHERE wait = 'serve' ORDER BY job_id LIMIT ?1";
 constexpr const char* kFollower =
-    "SELECT state, cache_key, cache_read, cache_max_age, created_at FROM jobs WHERE job_id = ?1";
+    "SELECT state, cache_key, cache_read, cache_max_age, created_at, kind FROM jobs "
+    "WHERE job_id = ?1";
 constexpr const char* kFollowerReady =
     "UPDATE jobs SET wait = 'ready' WHERE job_id = ?1 AND wait = 'serve'";
 
@@ -136,10 +137,13 @@ bool SqliteStore::serve_follower(JobId job_id, UnixMs now) {
   KeyBlob key;
   std::optional<DurationMs> max_age;
   UnixMs created_at = 0;
+  bool refresh = false;
   {
     Query query(db_, kFollower, job_id);
     AIQ_CHECK(query.step());
-    if (!query.flag(2)) return false;  // it wants an answer of its own, only not at the same time
+    refresh = parse_job_kind(query.view(5)) == JobKind::refresh;
+    // Without reading it wants an answer of its own, only not at the same time.
+    if (!refresh && !query.flag(2)) return false;
     state = parse_job_state(query.view(0)).value();
     key = query.key(1);
     max_age = query.opt_i64(3);
@@ -147,10 +151,13 @@ bool SqliteStore::serve_follower(JobId job_id, UnixMs now) {
   }
   const auto hit = queries_.find_entry(key);
   if (!hit || hit->hard_until <= now) return false;
-  if (max_age && now - hit->created_at > *max_age) return false;
-  // An answer that came after the question is as new as one can be, whatever its soft TTL.
   const bool soft_expired = hit->soft_until <= now;
-  if (soft_expired && hit->created_at < created_at) return false;
+  // An answer that came after the question is as new as one can be, whatever its soft TTL and the
+  // asked-for age. A refresh is there for the next question: it wants one that is still fresh.
+  const bool asked_before = hit->created_at >= created_at;
+  if (refresh && (soft_expired || !asked_before)) return false;
+  if (!asked_before && (soft_expired || (max_age && now - hit->created_at > *max_age)))
+    return false;
   complete_from_cache(job_id, state, key, *hit, soft_expired, now);
   return true;
 }

@@ -155,11 +155,9 @@ LeaseOutcome SqliteStore::lease(const LeaseRequest& request) {
     expire(id, request.now);
     return {LeaseOutcome::Kind::dead, id, std::nullopt};
   }
-  if (head.cache_read) {
+  if (head.cache_read || head.job.kind == JobKind::refresh) {
     const auto hit = queries_.find_entry(head.cache_key);
-    const bool fresh = hit && hit->soft_until > request.now && hit->hard_until > request.now &&
-                       (!head.max_age || request.now - hit->created_at <= *head.max_age);
-    if (fresh) {
+    if (hit && answers(*hit, head, request.now)) {
       complete_from_cache(id, head.state, head.cache_key, *hit, false, request.now);
       return {LeaseOutcome::Kind::served, id, std::nullopt};
     }
@@ -216,6 +214,15 @@ std::vector<std::string> SqliteStore::renew(
     if (!lock.empty()) run(db_, kRenewLock, lock, token, lease_until);
   }
   return lost;
+}
+
+bool SqliteStore::answers(const CacheHit& hit, const LeaseHead& head, UnixMs now) {
+  if (hit.soft_until <= now || hit.hard_until <= now) return false;
+  const bool asked_before = hit.created_at >= head.job.created_at;
+  // A refresh wants a newer answer than the one that made it; another job may have brought it.
+  if (head.job.kind == JobKind::refresh) return asked_before;
+  if (!head.cache_read) return false;
+  return asked_before || !head.max_age || now - hit.created_at <= *head.max_age;
 }
 
 std::vector<OpenLease> SqliteStore::open_leases(JobId after, int limit) {

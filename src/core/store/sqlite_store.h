@@ -158,6 +158,7 @@ class SqliteStore final : public SqliteReads<Store> {
   void recompute_wishes(JobId job_id, UnixMs now);
 
   // ---- lease and close
+  static bool answers(const CacheHit& hit, const LeaseHead& head, UnixMs now);
   LeaseOutcome start_attempt(const LeaseRequest& request, LeaseHead& head);
   int explicit_answers(const LeasedJob& job);
   bool serve_follower(JobId job_id, UnixMs now);
