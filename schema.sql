@@ -216,7 +216,7 @@ CREATE TABLE cache_entries (
   result_id     INTEGER NOT NULL,
   truncated     INTEGER NOT NULL CHECK (truncated IN (0, 1)),
   created_at    INTEGER NOT NULL,
-  soft_until    INTEGER NOT NULL,
+  soft_until    INTEGER NOT NULL,      -- stale from here on; later when a refresh failed for good
   hard_until    INTEGER NOT NULL,
   last_used_at  INTEGER NOT NULL,
   hits          INTEGER NOT NULL DEFAULT 0,

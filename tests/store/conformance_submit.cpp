@@ -259,6 +259,36 @@ TEST_CASE_TEMPLATE("submit: a stale entry answers and starts one refresh", Place
   world.expect_sound();
 }
 
+TEST_CASE_TEMPLATE("submit: a refresh that failed for good is not tried with every stale answer",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  world.submit(request("one"));
+  world.close(answered(world.lease_only("t1"), world.now, "old"));
+  world.now += kHour;  // its soft TTL
+  NewSubmission s = request("one");
+  s.soft_ttl_ms = 60 * kSecond;
+  REQUIRE(world.submit(s).refresh_job.has_value());
+  world.now += kSecond;
+  world.close(refused(world.lease_only("t2"), world.now));
+  CHECK(world.store().cache_entry(s.keys.cache_key)->soft_until == world.now + 60 * kSecond);
+
+  world.now += 59 * kSecond;
+  SubmitReceipt receipt = world.submit(s);
+  CHECK(receipt.outcome == Kind::cached);
+  CHECK_FALSE(receipt.stale);
+  CHECK_FALSE(receipt.refresh_job.has_value());
+  world.now += kSecond;
+  receipt = world.submit(s);
+  CHECK(receipt.stale);
+  CHECK(receipt.refresh_job.has_value());
+
+  // Never past the end of the entry.
+  world.now = kStart + 2 * kHour - kSecond;
+  world.close(refused(world.lease_only("t3"), world.now));
+  CHECK(world.store().cache_entry(s.keys.cache_key)->soft_until == kStart + 2 * kHour);
+  world.expect_sound();
+}
+
 TEST_CASE_TEMPLATE("submit: what the vendor refused is not sent again unless asked", Place, OnFile,
                    InMemory) {
   World<Place> world;

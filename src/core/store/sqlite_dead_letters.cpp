@@ -10,6 +10,10 @@ constexpr const char* kInsert =
     "error_code, error_message, attempts, state, dead_at, correlation_id, idempotency_key) "
     "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10, ?11, idempotency_key "
     "FROM jobs WHERE job_id = ?1";
+// Never earlier than it is: another job may have renewed the entry meanwhile.
+constexpr const char* kSpareEntry =
+    "UPDATE cache_entries SET soft_until = max(soft_until, min(hard_until, ?3 + "
+    "(SELECT soft_ttl FROM jobs WHERE job_id = ?2))) WHERE cache_key = ?1";
 
 constexpr const char* kOne =
     "SELECT d.dlq_id, d.job_id, l.tenant, l.vendor, l.model, d.reason, d.error_class, "
@@ -59,6 +63,7 @@ void SqliteStore::write_dead_letter(const JobCore& job, DeadReason reason, UnixM
   run(db_, kInsert, job.job_id, job.generation, job.lane_id, to_string(reason),
       TextOrNull{job.error_class}, job.error_status, TextOrNull{job.error_code},
       TextOrNull{job.error_message}, job.attempt, now, job.correlation_id);
+  if (job.kind == JobKind::refresh) run(db_, kSpareEntry, job.cache_key, job.job_id, now);
 }
 
 std::optional<DeadLetter> SqliteQueries::dead_letter(std::int64_t dlq_id) {

@@ -114,13 +114,17 @@ class Store : public Reader {
 
   // Ends an attempt and its lease in one step: attempt row, result, usage events, cache entry,
   // lock and followers, job state, dead letter, hold and pause, outbox. When the token is lost:
-  // the late answer and its usage are kept with the attempt, and nothing else changes.
+  // the late answer and its usage are kept with the attempt, and nothing else changes. A refresh
+  // that becomes a dead letter lets its entry count as fresh for one more soft TTL (at most to its
+  // hard end): what can't be renewed now is not asked for again with every stale answer.
   virtual CloseOutcome close_attempt(const AttemptClose& close) = 0;
 
   // ---- limits and pauses
-  virtual void set_pause(const Pause& pause) = 0;  // replaces one of the same scope
+  // Replaces one of the same scope. An operator's that ends by itself does not end a pause that
+  // waits for a person (auth, vendor_quota): it then has no end, and both reasons.
+  virtual void set_pause(const Pause& pause) = 0;
   // Removes the pause of exactly this scope; with `vendor` alone also those of its models.
-  // Returns how many. The vendor becomes unproven.
+  // Returns how many. The vendor becomes unproven when there was one.
   virtual int clear_pause(const std::string& vendor, const std::string& model,
                           const std::string& tenant) = 0;
   virtual int clear_expired_pauses(UnixMs now) = 0;
