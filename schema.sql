@@ -259,7 +259,8 @@ CREATE TABLE pauses (
   UNIQUE (vendor, model, tenant)
 ) STRICT;
 
--- "Not before": the wait that the last answer of a vendor and model asked for.
+-- "Not before": the wait that the last answer of a vendor and model asked for. A default of ours,
+-- after an answer that asked for none, only extends it.
 CREATE TABLE rate_holds (
   vendor TEXT NOT NULL,
   model  TEXT NOT NULL,

@@ -153,16 +153,23 @@ TEST_CASE_TEMPLATE("vendors: an operator's pause is not replaced by the vendor's
   CHECK(view_of(world).pauses.size() == 1);
 }
 
-TEST_CASE_TEMPLATE("holds: the newest answer decides", Place, OnFile, InMemory) {
+TEST_CASE_TEMPLATE("holds: the newest answer that asks for a wait decides", Place, OnFile,
+                   InMemory) {
   World<Place> world;
   world.submit(request("one"));
-  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now);
-  c.next.hold_until = world.now + 100 * kSecond;
-  world.close(c);
-  CHECK(view_of(world).holds.at(0).until == world.now + 100 * kSecond);
-  c = failed(world.lease_only("t2"), world.now, world.now);
-  c.next.hold_until = world.now + 2 * kSecond;
-  world.close(c);
+  int n = 0;
+  const auto hold = [&](DurationMs wait, bool asked, UnixMs set_at) {
+    AttemptClose c = failed(world.lease_only("t" + std::to_string(++n)), set_at, world.now);
+    c.next.hold_until = world.now + wait;
+    if (asked) c.result.retry_after_ms = wait;
+    world.close(c);
+    return view_of(world).holds.at(0).until - world.now;
+  };
+  CHECK(hold(100 * kSecond, true, world.now) == 100 * kSecond);
+  CHECK(hold(kSecond, false, world.now) == 100 * kSecond);  // our default does not shorten it
+  CHECK(hold(200 * kSecond, false, world.now) == 200 * kSecond);
+  CHECK(hold(300 * kSecond, true, world.now - 1) == 200 * kSecond);  // an older answer
+  CHECK(hold(2 * kSecond, true, world.now) == 2 * kSecond);
   const auto holds = view_of(world).holds;
   REQUIRE(holds.size() == 1);
   CHECK(holds[0].vendor == "openai");

@@ -35,10 +35,13 @@ constexpr const char* kSetProven =
 constexpr const char* kNoteRate =
     "INSERT INTO vendors (vendor, proven, last_seen, rate) VALUES (?1, 0, ?2, ?3) "
     "ON CONFLICT (vendor) DO UPDATE SET last_seen = excluded.last_seen, rate = excluded.rate";
-// The newest answer wins, also when it asks for less.
+// The newest wait that a vendor asked for wins, also when it is shorter. Our own default (?5 = 0)
+// only extends: it knows less than what was asked for before.
 constexpr const char* kSetHold =
     "INSERT INTO rate_holds (vendor, model, until, set_at) VALUES (?1, ?2, ?3, ?4) "
-    "ON CONFLICT (vendor, model) DO UPDATE SET until = excluded.until, set_at = excluded.set_at";
+    "ON CONFLICT (vendor, model) DO UPDATE SET "
+    "until = CASE WHEN ?5 THEN excluded.until ELSE max(until, excluded.until) END, "
+    "set_at = excluded.set_at WHERE excluded.set_at >= set_at";
 
 }  // namespace
 
@@ -88,7 +91,8 @@ void SqliteStore::note_rate(const std::string& vendor, const std::string& rate_j
 
 void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
   if (close.next.hold_until) {
-    run(db_, kSetHold, lane.vendor, lane.model, *close.next.hold_until, close.now);
+    run(db_, kSetHold, lane.vendor, lane.model, *close.next.hold_until, close.now,
+        close.result.retry_after_ms.has_value());
   }
   const bool quota = close.result.outcome == Outcome::vendor_quota;
   if (close.result.spent_vendor || close.result.spent_model) {
