@@ -153,6 +153,38 @@ TEST_CASE_TEMPLATE("vendors: an operator's pause is not replaced by the vendor's
   CHECK(view_of(world).pauses.size() == 1);
 }
 
+TEST_CASE_TEMPLATE("vendors: a pause with an end does not end one that waits for a person", Place,
+                   OnFile, InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  const LeasedJob job = world.lease_only("t1");
+  Pause timed = pause_of("openai", "", "");
+  timed.until = kStart + kHour;
+  std::string reason = "because; the key was refused";
+  SUBCASE("set before") {
+    world.write([&](Store& st) { st.set_pause(timed); });
+    world.close(locked_out(job, world.now, true));
+  }
+  SUBCASE("set after") {
+    world.close(locked_out(job, world.now, true));
+    world.write([&](Store& st) { st.set_pause(timed); });
+  }
+  SUBCASE("over before") {
+    world.write([&](Store& st) { st.set_pause(timed); });
+    world.now = kStart + kHour;
+    world.close(locked_out(job, world.now, true));
+    reason = "the key was refused";
+  }
+  const auto pauses = view_of(world).pauses;
+  REQUIRE(pauses.size() == 1);
+  CHECK_FALSE(pauses[0].until.has_value());
+  CHECK(pauses[0].reason == reason);
+  world.now = kStart + 10 * kHour;
+  CHECK(world.write([&](Store& st) { return st.clear_expired_pauses(world.now); }) == 0);
+  CHECK(view_of(world).pauses.size() == 1);
+}
+
 TEST_CASE_TEMPLATE("holds: the newest answer that asks for a wait decides", Place, OnFile,
                    InMemory) {
   World<Place> world;

@@ -10,8 +10,15 @@ constexpr const char* kSetPause =
     "INSERT INTO pauses (vendor, model, tenant, cause, reason, until, actor, created_at) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
     "ON CONFLICT (vendor, model, tenant) DO UPDATE SET cause = excluded.cause, "
-    "reason = excluded.reason, until = excluded.until, actor = excluded.actor, "
-    "created_at = excluded.created_at";
+    "reason = excluded.reason || CASE WHEN excluded.until IS NOT NULL AND "
+    "excluded.cause = 'operator' AND pauses.cause <> 'operator' THEN '; ' || pauses.reason "
+    "ELSE '' END, "
+    "until = CASE WHEN excluded.cause <> 'operator' OR pauses.cause = 'operator' "
+    "THEN excluded.until END, actor = excluded.actor, created_at = excluded.created_at";
+// One that would have ended by itself does not: the vendor's trouble waits for a person.
+constexpr const char* kKeepPaused =
+    "UPDATE pauses SET until = NULL, reason = reason || '; ' || ?3 WHERE vendor = ?1 "
+    "AND model = ?2 AND tenant = '' AND cause = 'operator' AND until > ?4";
 // A pause that a person made stands: it must not end with the vendor's.
 constexpr const char* kPauseByVendor =
     "INSERT INTO pauses (vendor, model, tenant, cause, reason, until, actor, created_at) "
@@ -98,6 +105,7 @@ void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
   if (close.result.spent_vendor || close.result.spent_model) {
     const std::string_view model =
         close.result.spent_vendor ? std::string_view() : std::string_view(lane.model);
+    run(db_, kKeepPaused, lane.vendor, model, close.pause_reason, close.now);
     run(db_, kPauseByVendor, lane.vendor, model, quota ? "vendor_quota" : "auth",
         close.pause_reason, close.now);
   }
