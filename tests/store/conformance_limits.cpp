@@ -80,7 +80,13 @@ TEST_CASE_TEMPLATE("vendors: proven by an answer, doubted after start, resume an
   enrol("s2", true);
   CHECK_FALSE(is_proven(world, "openai"));
   world.write([&](Store& st) { st.mark_proven("openai"); });
-  world.write([&](Store& st) { return st.clear_pause("openai", "", ""); });
+  const auto resume = [&] {
+    return world.write([&](Store& st) { return st.clear_pause("openai", "", ""); });
+  };
+  CHECK(resume() == 0);
+  CHECK(is_proven(world, "openai"));  // it was not paused
+  world.write([&](Store& st) { st.set_pause(pause_of("openai", "gpt-4o", "")); });
+  CHECK(resume() == 1);
   CHECK_FALSE(is_proven(world, "openai"));
 
   world.write([&](Store& st) { st.note_rate("openai", R"({"limit":5})", kStart + 9); });

@@ -62,7 +62,7 @@ int SqliteStore::clear_pause(const std::string& vendor, const std::string& model
   const bool whole_vendor = !vendor.empty() && model.empty() && tenant.empty();
   const int removed = whole_vendor ? run(db_, kClearVendorPauses, vendor)
                                    : run(db_, kClearPause, vendor, model, tenant);
-  if (!vendor.empty()) run(db_, kSetProven, vendor, false);
+  if (removed > 0 && !vendor.empty()) run(db_, kSetProven, vendor, false);
   return removed;
 }
 
