@@ -170,6 +170,21 @@ class StoreFaults(Case):
         vendor_jobs = [j for j in world.jobs() if world.show(j["job_id"])["result_source"] == "vendor"]
         self.assertEqual(len(vendor_jobs), 2)
 
+    def test_another_program_opens_and_closes_the_file_beside_a_daemon(self):
+        world = self.start()
+        world.wait_final([world.submit("before")["job_id"]])
+        log = os.stat(world.db + "-wal").st_ino
+        for n in range(3):
+            # A stock shell: read-write, and it checkpoints and deletes the log if it may.
+            foreign = sqlite3.connect(world.db)
+            self.assertEqual(foreign.execute("SELECT count(*) FROM jobs").fetchone()[0], 1 + n)
+            foreign.close()
+            self.assertEqual(os.stat(world.db + "-wal").st_ino, log, "the log was deleted under aiqd")
+            world.wait_final([world.submit(f"after {n}")["job_id"]])
+        self.assertEqual(world.stop_daemon(), 0)
+        self.assertEqual(len(world.jobs()), 4)
+        self.assertEqual(len(world.sim.calls()), 4)
+
     def test_absent_database(self):
         world = self.start(daemon=False)
         for args in (("list",), ("stats",), ("show", "1")):

@@ -97,8 +97,13 @@ void prepare_files(const std::string& path, const StoreOptions& options) {
     const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
     if (!file) throw_file_error(path, "open", errno);
   }
+  secure_files(path, options);
+}
+
+void secure_files(const std::string& path, const StoreOptions& options) {
+  const std::optional<gid_t> gid = group_id(options.group, path);
   for (const char* suffix : {"", "-wal", "-shm", ".lock"})
-    set_access(path + suffix, mode, gid);
+    set_access(path + suffix, gid ? 0640 : 0600, gid);
 }
 
 void use_wal(SqliteDb& db) {

@@ -13,10 +13,14 @@ namespace aiq {
 // StoreError by errno. `action`: "open", "create", "write".
 [[noreturn]] void throw_file_error(const std::string& path, const char* action, int code);
 
-// Makes folder and file when absent (an empty file: SQLite makes the rest) and sets the modes of
-// the file and of those beside it (-wal, -shm, .lock): 0600, or 0640 and the group. A new folder is
-// 0700; with a group, one that holds nothing else becomes 0750.
+// Makes folder and file when absent (an empty file: SQLite makes the rest) and secures the files. A
+// new folder is 0700; with a group, one that holds nothing else becomes 0750. Only before SQLite
+// opens the file in this process: closing another descriptor of it drops the process's POSIX locks
+// on it, and the next program that closes the file would delete the log that we write to.
 void prepare_files(const std::string& path, const StoreOptions& options);
+// Sets the modes of the file and of those beside it (-wal, -shm, .lock): 0600, or 0640 and the
+// group. By path; opens nothing, so it may follow after SQLite has the file.
+void secure_files(const std::string& path, const StoreOptions& options);
 
 // Throws unless the connection is in WAL mode afterwards. Nothing for ":memory:".
 void use_wal(SqliteDb& db);

@@ -93,7 +93,7 @@ std::unique_ptr<Store> open_store(const std::string& path, const StoreOptions& o
                                   bool migrate) {
   if (path != ":memory:") prepare_files(path, options);
   auto store = std::make_unique<SqliteStore>(path, options, now, migrate);
-  if (path != ":memory:") prepare_files(path, options);  // the log is there now
+  if (path != ":memory:") secure_files(path, options);  // the log is there now
   return store;
 }
 
