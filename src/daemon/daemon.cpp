@@ -32,6 +32,7 @@ namespace {
 
 constexpr DurationMs kLockWaitMs = 60'000;  // for an `aiq` that holds the database
 constexpr DurationMs kPollMs = 50;
+constexpr int kFailuresMax = 5;            // failed passes in a row that end --until-idle
 constexpr DurationMs kStopWaitMs = 5'000;  // for aborted requests to be closed in the store
 
 sigset_t handled_signals() {
@@ -78,6 +79,13 @@ class Daemon {
  public:
   explicit Daemon(const DaemonOptions& options) : options_(options), signals_(handled_signals()) {}
 
+  // Threads call into the parts: however run() ended, they stop in order.
+  ~Daemon() {
+    if (api_ != nullptr) close();
+  }
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
   Exit run() {
     // Every thread started from here on leaves these signals to this one.
     (void)pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
@@ -96,9 +104,7 @@ class Daemon {
     if (!lock_) return Exit::ok;
     open(config);
     recover_and_lease();
-    const Exit exit = serve();
-    close();
-    return exit;
+    return serve();
   }
 
  private:
@@ -143,8 +149,7 @@ class Daemon {
     if (!made) throw StoreError(StoreError::Kind::readonly, made.error().message);
   }
 
-  void register_vendors(bool restart) {
-    const auto runtime = runtime_->get();
+  void register_vendors(const std::shared_ptr<const Runtime>& runtime, bool restart) {
     writer_->run(WritePriority::control, [&](Store& store) {
       for (const auto& [name, vendor] : runtime->config.vendors) {
         store.register_vendor(name, runtime->section_fingerprint(vendor), restart);
@@ -154,7 +159,7 @@ class Daemon {
 
   void recover_and_lease() {
     const MonoMs start = system_clock().mono_ms();
-    register_vendors(/*restart=*/true);
+    register_vendors(runtime_->get(), /*restart=*/true);
     const RecoveryReport report =
         recover(*writer_, *runtime_->get(), system_clock(), system_random());
     if (report.attempts > 0) {
@@ -163,8 +168,8 @@ class Daemon {
                 {"dead_lettered", std::int64_t{report.dead_lettered}},
                 {"took_ms", system_clock().mono_ms() - start}});
     }
+    maintenance_->start();  // knows the disk before anything is leased
     dispatcher_->start([this] { maintenance_->poke(); });
-    maintenance_->start();
     ready_ = true;
     api_->set_ready(true);
     notify_ready();
@@ -194,6 +199,11 @@ class Daemon {
         return Exit::ok;
       }
       if (options_.until_idle && idle(seen)) return Exit::ok;
+      if (options_.until_idle && dispatcher_->failures() >= kFailuresMax) {
+        log_error("giving up: the database can't be written", {});
+        drain();
+        return dispatcher_->last_failure() == StoreError::Kind::busy ? Exit::busy : Exit::storage;
+      }
     }
   }
 
@@ -221,21 +231,24 @@ class Daemon {
   }
 
   void reload() {
-    log_reopen();
     try {
       auto next = make_runtime(load(options_), &process_env);
       const Config& old = runtime_->get()->config;
       if (resolve_socket_path(next->config, db_path_) != socket_path_ ||
+          next->config.daemon.socket_group != old.daemon.socket_group ||
           next->config.daemon.workers != old.daemon.workers ||
           next->config.daemon.age_step_ms != old.daemon.age_step_ms) {
-        log_warn("socket, workers and age_step change at the next start only", {});
+        log_warn("socket, socket_group, workers and age_step change at the next start only", {});
       }
-      log_set_level(next->config.daemon.log.level);
+      log_init(next->config.daemon.log);  // opens the file anew, too
+      // Recorded before it holds: the other way round, a failure here would leave new settings
+      // at work with a vendor still taken for proven.
+      register_vendors(next, /*restart=*/false);
       runtime_->set(std::move(next));
-      register_vendors(/*restart=*/false);
       dispatcher_->wake();
       log_info("configuration reloaded", {{"config", runtime_->get()->config.path}});
     } catch (const std::exception& error) {
+      log_reopen();
       log_error("configuration kept as it was", {{"error", std::string(error.what())}});
     }
   }
@@ -257,6 +270,10 @@ class Daemon {
     const MonoMs deadline = system_clock().mono_ms() + kStopWaitMs;
     while (runner_->running() > 0 && system_clock().mono_ms() < deadline) {
       (void)wait_signal(signals_, 10);
+    }
+    if (runner_->running() > 0) {
+      log_error("answers could not be stored; the next start takes their attempts for unknown",
+                {{"attempts", static_cast<std::int64_t>(runner_->running())}});
     }
   }
 

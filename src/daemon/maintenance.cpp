@@ -80,7 +80,7 @@ void Maintenance::loop() {
     }
     try {
       tick();
-    } catch (const StoreError& error) {
+    } catch (const std::exception& error) {
       log_error("maintenance failed", {{"error", std::string(error.what())}});
       store_failing_ = true;
     }
@@ -89,8 +89,7 @@ void Maintenance::loop() {
 
 void Maintenance::tick() {
   const MonoMs now = parts_.clock.mono_ms();
-  const auto wake = parts_.dispatcher.next_wake();
-  if (wake && *wake <= parts_.clock.wall_ms()) parts_.dispatcher.wake();
+  parts_.dispatcher.wake_if_due(parts_.clock.wall_ms());
   if (now >= next_renewal_) {
     next_renewal_ = now + parts_.runtime.get()->config.daemon.lease_ms / 3;
     renew();
@@ -99,7 +98,7 @@ void Maintenance::tick() {
     next_second_ = now + kSecond;
     notify_watchdog();
     watch_disk();
-    store_failing_ = parts_.runner.retry_unstored() > 0;
+    store_failing_ = parts_.runner.retry_unstored() > 0 || parts_.dispatcher.failures() > 0;
   }
   if (now >= next_minute_) {
     next_minute_ = now + kMinute;
@@ -139,10 +138,15 @@ void Maintenance::watch_disk() {
 void Maintenance::every_minute() {
   const auto runtime = parts_.runtime.get();
   (void)parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
-    const UnixMs now = parts_.clock.wall_ms();
-    return store.clear_expired_pauses(now) +
-           store.evict_cache(now, runtime->config.cache.max_bytes, kEvictSlice);
+    return store.clear_expired_pauses(parts_.clock.wall_ms());
   });
+  // In slices of their own, so that a large clean-up never holds the writer.
+  for (int removed = kEvictSlice; removed == kEvictSlice;) {
+    removed = parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
+      return store.evict_cache(parts_.clock.wall_ms(), runtime->config.cache.max_bytes,
+                               kEvictSlice);
+    });
+  }
   sweep_after_ = sweep_orphans(
       parts_.writer, *runtime, parts_.clock, parts_.random,
       [this](const std::string& token) { return parts_.runner.holds(token); }, sweep_after_,

@@ -47,6 +47,16 @@ std::string pause_reason(const LeasedJob& job, const AttemptResult& result) {
   return reason;
 }
 
+std::string words_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
 void log_attempt(const LeasedJob& job, const AttemptClose& close, JobState status, bool held) {
   if (!log_enabled(LogLevel::info)) return;
   std::vector<LogField> fields{{"job_id", std::to_string(job.job_id)},
@@ -177,7 +187,7 @@ void AttemptRunner::close(std::shared_ptr<AttemptClose> close, RunningPtr runnin
         if (!error) return closed(close, running, *outcome);
         // A paid answer is never dropped because the disk is full: it waits in memory.
         log_error("answer could not be stored, trying again",
-                  {{"job_id", std::to_string(close->job_id)}});
+                  {{"job_id", std::to_string(close->job_id)}, {"error", words_of(error)}});
         const std::lock_guard guard(mutex_);
         unstored_.push_back({close, running, rate_json});
       });

@@ -51,7 +51,7 @@ class AttemptRunner {
   [[nodiscard]] bool holds(const std::string& token) const;
 
   // Tries again to store results that the store could not take (disk full, busy). Returns how
-  // many are waiting.
+  // many it tried.
   std::size_t retry_unstored();
 
  private:

@@ -11,10 +11,12 @@ namespace aiq {
 namespace {
 
 // Bounds of one pass, so that it never holds the writer for long.
-constexpr int kMaxLeases = 256;
+constexpr int kMaxHeads = 256;  // leased, served, set to wait or dead
 constexpr int kMaxPromoted = 1000;
 constexpr int kMaxExpired = 200;
 constexpr int kMaxServed = 500;
+// After a failed pass; nothing else may come that would wake it.
+constexpr DurationMs kTryAgainMs = 1'000;
 
 }  // namespace
 
@@ -25,14 +27,7 @@ void Dispatcher::start(std::function<void()> scheduled) {
   parts_.writer.set_tail({
       .run = [this](Store& store) { pass(store); },
       .committed = [this] { committed(); },
-      .failed =
-          [](std::exception_ptr error) {
-            try {
-              std::rethrow_exception(error);
-            } catch (const std::exception& e) {
-              log_error("no job could be leased", {{"error", std::string(e.what())}});
-            }
-          },
+      .failed = [this](std::exception_ptr error) { failed(error); },
   });
   wake();
 }
@@ -52,6 +47,30 @@ std::optional<UnixMs> Dispatcher::next_wake() const {
   return at == 0 ? std::nullopt : std::optional(at);
 }
 
+void Dispatcher::wake_if_due(UnixMs now) {
+  UnixMs at = next_wake_;
+  // Taken back first: a pass that fails must not be woken again at once, for ever.
+  if (at != 0 && at <= now && next_wake_.compare_exchange_strong(at, 0)) wake();
+}
+
+void Dispatcher::plan(std::optional<UnixMs> at) {
+  const UnixMs before = next_wake_.exchange(at.value_or(0));
+  if (at && (before == 0 || *at < before)) scheduled_();
+}
+
+void Dispatcher::failed(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const StoreError& e) {
+    last_failure_ = e.kind();
+    log_error("no job could be leased", {{"error", std::string(e.what())}});
+  } catch (const std::exception& e) {
+    log_error("no job could be leased", {{"error", std::string(e.what())}});
+  }
+  ++failures_;
+  plan(parts_.clock.wall_ms() + kTryAgainMs);
+}
+
 void Dispatcher::pass(Store& store) {
   // A pass may run again after a rollback: it starts from nothing each time.
   leased_.clear();
@@ -68,14 +87,17 @@ void Dispatcher::pass(Store& store) {
 void Dispatcher::lease_all(Store& store, UnixMs now) {
   const AdmissionView view = store.admission_view(now);
   wake_at_ = view.next_due;
+  if (view.next_deadline && (!wake_at_ || *view.next_deadline < *wake_at_)) {
+    wake_at_ = view.next_deadline;
+  }
   if (!leasing_ || stopped_) return;
   const auto runtime = parts_.runtime.get();
   Admission admission(runtime->config, view, now);
   for (const std::string& vendor : admission.proven_by_time())
     store.mark_proven(vendor);
 
-  while (const auto lane = admission.next()) {
-    if (std::cmp_equal(leased_.size(), kMaxLeases)) {
+  for (int heads = 0; const auto lane = admission.next(); ++heads) {
+    if (heads == kMaxHeads) {
       more_ = true;
       break;
     }
@@ -98,13 +120,13 @@ void Dispatcher::lease_all(Store& store, UnixMs now) {
 }
 
 void Dispatcher::committed() {
-  next_wake_ = wake_at_.value_or(0);
+  failures_ = 0;
   std::vector<LeasedJob> leased = std::exchange(leased_, {});
   for (LeasedJob& job : leased)
     parts_.runner.start(std::move(job));
   ++passes_;
   if (more_) wake();
-  scheduled_();
+  plan(wake_at_);
 }
 
 }  // namespace aiq

@@ -30,8 +30,8 @@ class Dispatcher {
   };
   explicit Dispatcher(Parts parts);
 
-  // Installs itself as the writer's tail. `scheduled`: called (writer thread) after each pass
-  // with the state below renewed, so that the owner can plan its next wake-up.
+  // Installs itself as the writer's tail. `scheduled`: called (writer thread) when
+  // next_wake() became earlier, so that the owner can plan its wait anew.
   void start(std::function<void()> scheduled);
   // Something changed that may let a job start. Thread-safe, cheap.
   void wake() { parts_.writer.wake_tail(); }
@@ -43,6 +43,12 @@ class Dispatcher {
 
   // When to wake up by itself at the latest; nullopt: only by events. Wall clock. Thread-safe.
   [[nodiscard]] std::optional<UnixMs> next_wake() const;
+  // Wakes when that time has come, once. Thread-safe.
+  void wake_if_due(UnixMs now);
+  // Passes that failed since the last one that did not, and what the last of them met.
+  // Thread-safe.
+  [[nodiscard]] int failures() const { return failures_; }
+  [[nodiscard]] StoreError::Kind last_failure() const { return last_failure_; }
   // Passes since start; a pass that leased nothing counts too. Thread-safe.
   [[nodiscard]] std::uint64_t passes() const { return passes_; }
 
@@ -50,12 +56,16 @@ class Dispatcher {
   void pass(Store& store);
   void lease_all(Store& store, UnixMs now);
   void committed();
+  void failed(const std::exception_ptr& error);
+  void plan(std::optional<UnixMs> at);
 
   Parts parts_;
   std::function<void()> scheduled_;
   std::atomic<bool> leasing_{true}, stopped_{false};
   std::atomic<UnixMs> next_wake_{0};  // 0 = none
   std::atomic<std::uint64_t> passes_{0};
+  std::atomic<int> failures_{0};
+  std::atomic<StoreError::Kind> last_failure_{StoreError::Kind::io};
   // Of the running pass; writer thread only.
   std::vector<LeasedJob> leased_;
   std::optional<UnixMs> wake_at_;

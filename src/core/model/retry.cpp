@@ -124,6 +124,7 @@ Next decide_next(const EndedAttempt& ended, const AttemptCounters& before,
     if (window.earliest >= *deadline) {
       next.step = NextStep::dead_letter;
       next.reason = DeadReason::deadline;
+      next.run_at = window.earliest;  // a deadline raised meanwhile makes it a retry after all
       return next;
     }
     // A random draw must not be what misses the deadline.

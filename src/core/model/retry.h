@@ -38,7 +38,7 @@ enum class NextStep : std::uint8_t { complete, retry, requeue, dead_letter };
 
 struct Next {
   NextStep step = NextStep::retry;
-  UnixMs run_at = 0;                         // retry, requeue: not before
+  UnixMs run_at = 0;                         // not before: retry, requeue, dead letter by deadline
   DeadReason reason = DeadReason::rejected;  // dead_letter
   AttemptCounters counters;                  // after this attempt
   // rate_limited (and any answer with a wait): no request of this vendor and model before it.

@@ -13,8 +13,9 @@ using TransferId = std::uint64_t;
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Sends one POST and calls `done` exactly once, never before start() returned. `make` is called
-  // on the transfer thread. One call puts at most one request on the wire: never a silent resend.
+  // Sends one POST and calls `done` exactly once, on another thread; it may come before start()
+  // has returned. `make` is called on the transfer thread. One call puts at most one request on the
+  // wire: never a silent resend.
   virtual TransferId start(std::function<HttpRequest()> make,
                            std::function<void(HttpResult)> done) = 0;
   // Aborts; `done` follows with Failure::cancelled unless the exchange ended before.
