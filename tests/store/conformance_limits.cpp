@@ -197,7 +197,7 @@ TEST_CASE_TEMPLATE("holds: the newest answer that asks for a wait decides", Plac
   world.submit(request("one"));
   int n = 0;
   const auto hold = [&](DurationMs wait, bool asked, UnixMs set_at) {
-    AttemptClose c = failed(world.lease_only("t" + std::to_string(++n)), set_at, world.now);
+    AttemptClose c = failed(world.lease_only("t" + std::to_string(++n)), set_at, set_at);
     c.next.hold_until = world.now + wait;
     if (asked) c.result.retry_after_ms = wait;
     world.close(c);
