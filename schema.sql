@@ -57,7 +57,8 @@ CREATE TABLE jobs (
   cache_owner     TEXT NOT NULL,       -- 'tenant:t' or 'group:g'
   cache_read      INTEGER NOT NULL CHECK (cache_read IN (0, 1)),
   cache_store     INTEGER NOT NULL CHECK (cache_store IN (0, 1)),
-  coalesce        INTEGER NOT NULL CHECK (coalesce IN (0, 1)),  -- takes the lock of its cache key
+  coalesce        INTEGER NOT NULL CHECK (coalesce IN (0, 1)),  -- takes the lock of its cache key;
+                                       -- never when its answer would not be stored
   cache_max_age   INTEGER,             -- ms; an older entry does not answer; NULL = any
   soft_ttl        INTEGER NOT NULL CHECK (soft_ttl >= 0),  -- ms, jitter applied
   hard_ttl        INTEGER NOT NULL CHECK (hard_ttl >= 0),

@@ -127,10 +127,20 @@ TEST_CASE_TEMPLATE("single flight: who wants an answer of its own waits and then
 TEST_CASE_TEMPLATE("single flight: nobody waits for an answer that will not be kept", Place, OnFile,
                    InMemory) {
   World<Place> world;
+  bool no_store = false;
+  SUBCASE("because it is not wanted") {
+    no_store = true;
+  }
+  SUBCASE("because it would live for no time") {
+    no_store = false;
+  }
   for (const char* tenant : {"a", "b"}) {
     NewSubmission s = request("same", tenant);
     s.keys.cache_key = sha256_hex("shared");
-    s.cache.store = false;
+    if (no_store)
+      s.cache.store = false;
+    else
+      s.soft_ttl_ms = s.hard_ttl_ms = 0;
     world.submit(s);
   }
   for (const LeaseOutcome& outcome : lease_all(world, "t"))

@@ -230,6 +230,9 @@ TEST_CASE_TEMPLATE("submit: a stale entry answers and starts one refresh", Place
   const SubmitReceipt quiet = world.submit(no_store);
   CHECK(quiet.stale);
   CHECK_FALSE(quiet.refresh_job.has_value());
+  NewSubmission no_life = request("one");
+  no_life.soft_ttl_ms = no_life.hard_ttl_ms = 0;
+  CHECK_FALSE(world.submit(no_life).refresh_job.has_value());
 
   const SubmitReceipt first = world.submit(request("one"));
   CHECK(first.outcome == Kind::cached);
@@ -242,7 +245,7 @@ TEST_CASE_TEMPLATE("submit: a stale entry answers and starts one refresh", Place
   CHECK(refresh.priority == kPriorityMin);
   CHECK(refresh.idempotency_key.empty());
   CHECK_FALSE(world.submit(request("one")).refresh_job.has_value());
-  CHECK(world.store().stats(world.now).cache.stale_hits == 3);
+  CHECK(world.store().stats(world.now).cache.stale_hits == 4);
 
   const LeasedJob job = world.lease_only("t2");
   CHECK(job.job_id == *first.refresh_job);

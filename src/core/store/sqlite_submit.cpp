@@ -43,6 +43,11 @@ constexpr const char* kSetWishes =
     "UPDATE jobs SET priority = ?2, run_at = ?3, deadline = ?4, rank = ?5, wait = ?6 "
     "WHERE job_id = ?1";
 
+// Nobody is to wait for an answer that will not be there for him.
+bool keeps_answer(const NewSubmission& s) {
+  return s.cache.store && s.hard_ttl_ms > 0;
+}
+
 }  // namespace
 
 SubmitReceipt SqliteStore::submit(const NewSubmission& s, UnixMs now) {
@@ -150,7 +155,7 @@ SubmitReceipt SqliteStore::answer_from_cache(const NewSubmission& s, const Submi
   remember_client_key(s, receipt.job_id, receipt.submission_id, now);
   count_hit(key_blob(s.keys.cache_key), decision.hit, stale, now);
   // Who does not want an answer stored gives no reason to pay for one that only would be stored.
-  if (stale && s.cache.store) receipt.refresh_job = start_refresh(s, now);
+  if (stale && keeps_answer(s)) receipt.refresh_job = start_refresh(s, now);
   return receipt;
 }
 
@@ -193,7 +198,7 @@ JobId SqliteStore::insert_job(const NewSubmission& s, JobKind kind, const CacheH
       run_at - priority * options_.age_step_ms, now, run_at, deadline,
       hit != nullptr ? std::optional(now) : std::nullopt, s.max_attempts, derived,
       key_blob(s.keys.cache_key), s.cache_owner, !refresh && s.cache.read, refresh || s.cache.store,
-      refresh || (s.cache.coalesce && s.cache.store), refresh ? std::nullopt : s.cache.max_age,
+      keeps_answer(s) && (refresh || s.cache.coalesce), refresh ? std::nullopt : s.cache.max_age,
       s.soft_ttl_ms, s.hard_ttl_ms, TextOrNull{client_key}, s.correlation_id, result_id,
       TextOrNull{hit != nullptr ? "cache" : ""}, stale, hit != nullptr && hit->truncated);
   const JobId id = db_.last_id();
