@@ -78,6 +78,12 @@ void Writer::Impl::loop() {
     run_group();
     checkpoint();
   }
+  // After a clean end the file alone holds everything, for whoever copies it.
+  try {
+    (void)store->checkpoint(1);
+  } catch (...) {
+    log_warn("checkpoint failed", {{"reason", words_of(std::current_exception())}});
+  }
   // Closed by the thread that it belongs to, and before stop() returns: the owner lock may then
   // go to the next process.
   store.reset();
