@@ -92,7 +92,7 @@ TEST_CASE("config: secrets in headers are refused and not repeated") {
     const std::string error =
         error_of(kUrl + "headers = { \"" + header + "\" = \"" + kSecret + "\" }");
     CAPTURE(error);
-    CHECK(error.find("must hold no secret") != std::string::npos);
+    CHECK(error.find("secret; use api_key_env or api_key_file") != std::string::npos);
     CHECK(error.find("aiq.toml:4") != std::string::npos);
     CHECK(error.find(kSecret) == std::string::npos);
   }
@@ -100,7 +100,7 @@ TEST_CASE("config: secrets in headers are refused and not repeated") {
        {"Bearer hush-4711", "bearer hush-4711", "sk-hush4711", "a sk-hush4711", "Basic hush4711"}) {
     const std::string error = error_of(kUrl + "headers = { \"X-Team\" = \"" + value + "\" }");
     CAPTURE(error);
-    CHECK(error.find("must hold no secret") != std::string::npos);
+    CHECK(error.find("secret; use api_key_env or api_key_file") != std::string::npos);
     CHECK(error.find("hush") == std::string::npos);
   }
   CHECK(error_of(kUrl + R"(headers = { "X-Team" = "task-1", "OpenAI-Organization" = "org-1" })") ==

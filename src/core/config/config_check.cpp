@@ -164,7 +164,13 @@ void check_headers(const Config& config, const std::string& section, const Vendo
     if (!is_header_name(name)) {
       config_fail(config, section, "headers", "has a name that is not one of HTTP");
     }
-    if (is_secret_header(name) || looks_like_secret(value)) {
+    // Not "headers.NAME: ...": a sink's redactor takes that for the header with its value.
+    if (is_secret_header(name)) {
+      config_fail(config, section, "headers",
+                  "must not set " + redact(name) +
+                      ", which carries a secret; use api_key_env or api_key_file");
+    }
+    if (looks_like_secret(value)) {
       config_fail(config, section, redact(key),
                   "must hold no secret; use api_key_env or api_key_file");
     }
