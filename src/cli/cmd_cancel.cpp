@@ -6,6 +6,7 @@
 #include "cli/pages.h"
 #include "cli/render.h"
 #include "cli/values.h"
+#include "core/model/job.h"
 
 namespace aiq::cli {
 namespace {
@@ -21,6 +22,10 @@ constexpr std::size_t kSlice = 500;  // ids per operation: each is one short tra
 // The jobs that the filters name and that can still be cancelled.
 std::vector<std::string> matching_ids(Session& session, const JobFilterOptions& filter) {
   std::vector<std::string> ids;
+  if (filter.status && !parse_job_state(*filter.status)) {
+    fail_usage("invalid_status", "there is no state '" + *filter.status + "'",
+               "queued, processing and retrying can be cancelled");
+  }
   for (const char* status : {"queued", "retrying", "processing"}) {
     Json in = filter.input(session);
     if (filter.status && *filter.status != status) continue;

@@ -93,6 +93,10 @@ Json RequestOptions::input(Session& session) const {
   set_whole(in, "priority", "--priority", priority, kPriorityMin, kPriorityMax);
   set_whole(in, "max_attempts", "--max-attempts", max_attempts, 0, INT32_MAX);
   set_times(in, *this, session.clock().wall_ms());
+  // A variable that is not set must not quietly take the protection away.
+  if (idempotency_key && idempotency_key->empty()) {
+    fail_usage("empty_key", "--idempotency-key is empty", "is the variable set that you gave?");
+  }
   set_text(in, "idempotency_key", idempotency_key);
   set_text(in, "correlation_id", correlation_id);
   set_labels(in, labels);

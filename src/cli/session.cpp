@@ -34,6 +34,10 @@ const Config& Session::config() {
 
 const std::string& Session::db_path() {
   if (db_path_.empty()) {
+    // A variable that is not set must not lead to another database.
+    if (globals.db && globals.db->empty()) {
+      fail_usage("empty_path", "--db is empty", "is the variable set that you gave?");
+    }
     db_path_ = resolve_db_path(globals.db.value_or(""), config(), process_env, ::geteuid() == 0);
   }
   return db_path_;

@@ -2,12 +2,16 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -69,8 +73,36 @@ std::optional<OwnerLock> own(const std::string& db_path, const sigset_t& signals
   }
 }
 
-Config load(const DaemonOptions& options) {
-  return load_config(find_config_path(options.config, &process_env));
+// Each request in flight takes a descriptor; the files, the API's clients and the threads' own
+// take theirs. With fewer than asked for, fewer requests run, rather than fail for nothing.
+int in_flight_most() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return std::numeric_limits<int>::max();
+  if (files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+    (void)::getrlimit(RLIMIT_NOFILE, &files);
+  }
+  constexpr rlim_t kOwn = 48;
+  const rlim_t left = files.rlim_cur - files.rlim_cur / 4;  // a quarter is the API's at most
+  return static_cast<int>(std::clamp<rlim_t>(left > kOwn ? left - kOwn : 1, 1, 1 << 20));
+}
+
+// A log in the database would ruin it.
+void check_log_file(const Config& config, const std::string& db_path) {
+  if (config.daemon.log.file.empty()) return;
+  std::error_code error;
+  const std::string log = std::filesystem::weakly_canonical(config.daemon.log.file, error).string();
+  for (const char* suffix : {"", "-wal", "-shm", ".lock", ".sock"}) {
+    if (log == db_path + suffix) {
+      throw ConfigError("[daemon] log_file: " + log + " is a file of the database");
+    }
+  }
+}
+
+std::shared_ptr<const Runtime> load(const DaemonOptions& options) {
+  return make_runtime(load_config(find_config_path(options.config, &process_env)), &process_env,
+                      in_flight_most());
 }
 
 }  // namespace
@@ -91,9 +123,10 @@ class Daemon {
     (void)pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     (void)::signal(SIGPIPE, SIG_IGN);
     (void)::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like others
-    runtime_ = std::make_unique<RuntimeHolder>(make_runtime(load(options_), &process_env));
+    runtime_ = std::make_unique<RuntimeHolder>(load(options_));
     const Config& config = runtime_->get()->config;
     db_path_ = resolve_db_path(options_.db, config, &process_env, ::geteuid() == 0);
+    check_log_file(config, db_path_);
     if (options_.check) return check();
     log_init(config.daemon.log);
     log_info("starting", {{"version", std::string(AIQ_VERSION)},
@@ -195,13 +228,12 @@ class Daemon {
         reload();
       } else if (signal != 0) {
         log_info("stopping", {{"running", static_cast<std::int64_t>(runner_->running())}});
-        drain();
-        return Exit::ok;
+        return drain();
       }
       if (options_.until_idle && idle(seen)) return Exit::ok;
       if (options_.until_idle && dispatcher_->failures() >= kFailuresMax) {
         log_error("giving up: the database can't be written", {});
-        drain();
+        (void)drain();
         return dispatcher_->last_failure() == StoreError::Kind::busy ? Exit::busy : Exit::storage;
       }
     }
@@ -232,7 +264,7 @@ class Daemon {
 
   void reload() {
     try {
-      auto next = make_runtime(load(options_), &process_env);
+      auto next = load(options_);
       const Config& old = runtime_->get()->config;
       if (resolve_socket_path(next->config, db_path_) != socket_path_ ||
           next->config.daemon.socket_group != old.daemon.socket_group ||
@@ -240,6 +272,7 @@ class Daemon {
           next->config.daemon.age_step_ms != old.daemon.age_step_ms) {
         log_warn("socket, socket_group, workers and age_step change at the next start only", {});
       }
+      check_log_file(next->config, db_path_);
       log_init(next->config.daemon.log);  // opens the file anew, too
       // Recorded before it holds: the other way round, a failure here would leave new settings
       // at work with a vendor still taken for proven.
@@ -254,7 +287,8 @@ class Daemon {
   }
 
   // Running requests may end until drain_timeout or a second signal; the rest is given back.
-  void drain() {
+  // Exit storage when answers could not be stored.
+  Exit drain() {
     notify_stopping();
     draining_ = true;
     dispatcher_->stop_leasing();
@@ -263,7 +297,7 @@ class Daemon {
       const int signal = wait_signal(signals_, kPollMs);
       if (signal == SIGTERM || signal == SIGINT) break;
     }
-    if (runner_->running() == 0) return;
+    if (runner_->running() == 0) return Exit::ok;
     log_info("giving back running requests",
              {{"running", static_cast<std::int64_t>(runner_->running())}});
     runner_->release_all();
@@ -271,10 +305,10 @@ class Daemon {
     while (runner_->running() > 0 && system_clock().mono_ms() < deadline) {
       (void)wait_signal(signals_, 10);
     }
-    if (runner_->running() > 0) {
-      log_error("answers could not be stored; the next start takes their attempts for unknown",
-                {{"attempts", static_cast<std::int64_t>(runner_->running())}});
-    }
+    if (runner_->running() == 0) return Exit::ok;
+    log_error("answers could not be stored; the next start takes their attempts for unknown",
+              {{"attempts", static_cast<std::int64_t>(runner_->running())}});
+    return Exit::storage;
   }
 
   void close() {

@@ -2,11 +2,13 @@
 
 #include <grp.h>
 #include <microhttpd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -29,6 +31,15 @@ namespace {
 constexpr std::int64_t kWalFramesMax = 256LL * 1024 * 1024 / 8192;
 constexpr std::string_view kOpsPrefix = "/v1/ops/";
 constexpr unsigned kConnectionsMax = 1000;
+constexpr unsigned kConnectionsShare = 4;  // of the process's descriptors: one in so many
+
+// Clients of the API must not take the descriptors that requests to vendors need.
+unsigned connection_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return kConnectionsMax;
+  return static_cast<unsigned>(
+      std::min<rlim_t>(kConnectionsMax, std::max<rlim_t>(8, files.rlim_cur / kConnectionsShare)));
+}
 constexpr unsigned kIdleSeconds = 120;
 constexpr std::int64_t kTimeoutMaxMs = 24LL * 3600 * 1000;
 
@@ -65,11 +76,17 @@ Json error_json(const Failure& failure) {
 
 Fd listen_unix(const std::string& path, const std::string& group) {
   sockaddr_un address{};
-  if (path.size() >= sizeof(address.sun_path)) fail("socket path too long: " + path, ENAMETOOLONG);
+  if (path.size() >= sizeof(address.sun_path)) {
+    fail("the socket's path is longer than 107 bytes (set daemon.socket): " + path, ENAMETOOLONG);
+  }
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) fail("cannot make a socket", errno);
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  struct stat there {};
+  if (::lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
+    fail("the socket's path is taken by something else: " + path, EEXIST);
+  }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail("cannot remove " + path, errno);
   // Made private from the first moment; a group is let in afterwards.
   const mode_t before = ::umask(0177);
@@ -361,7 +378,7 @@ HttpApi::HttpApi(Fd listener, Parts parts, Hooks hooks)
       MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
       &Impl::on_request, impl_.get(), MHD_OPTION_LISTEN_SOCKET, impl_->listener.get(),
       MHD_OPTION_NOTIFY_COMPLETED, &Impl::on_completed, impl_.get(), MHD_OPTION_CONNECTION_LIMIT,
-      kConnectionsMax, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
+      connection_limit(), MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END);
   if (impl_->daemon == nullptr) throw std::runtime_error("cannot start the local API");
 }
 

@@ -249,6 +249,18 @@ CACHE_STATS = {
 TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 
 
+class EmptyAndWrong(Case):
+    def test_a_variable_that_is_not_set_is_no_silent_default(self):
+        world = self.start(daemon=False)
+        for args in (("submit", "--model", GPT, "--prompt", "x", "--idempotency-key", ""),
+                     ("list", "--db", ""),
+                     ("list", "--db", ":memory:"),
+                     ("cancel", "--status", "foo"),
+                     ("list", "--status", "foo")):
+            result = world.aiq(*args)
+            self.assertEqual(result.rc, 2, result)
+
+
 class Json(Case):
     def test_every_command_has_the_promised_members(self):
         world = self.start(rules=[rule(openai_error(400, "invalid_value"), prompt_contains="bad")])

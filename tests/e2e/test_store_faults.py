@@ -9,6 +9,7 @@ import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
 import unittest
 
 import harness
@@ -18,6 +19,12 @@ from harness import GPT, SLOWER, Case, rule, wait_until
 class StoreFaults(Case):
     def submit(self, prompt="x", *args, **kwargs):
         return self.world.aiq("submit", "--json", "--model", GPT, "--prompt", prompt, *args, **kwargs)
+
+    def aiqd(self, *args):
+        """The exit code of an aiqd that is expected to end by itself."""
+        command = [self.world.program("aiqd"), *args]
+        return subprocess.run(command, env=self.world.env(keys=True), timeout=30 * SLOWER,
+                              capture_output=True, check=False).returncode
 
     def assert_helps(self, result, code):
         self.assertEqual(result.rc, code, result)
@@ -184,6 +191,36 @@ class StoreFaults(Case):
         self.assertEqual(world.stop_daemon(), 0)
         self.assertEqual(len(world.jobs()), 4)
         self.assertEqual(len(world.sim.calls()), 4)
+
+    def test_one_file_has_one_owner_under_all_its_names(self):
+        world = self.start(rules=[rule({"hold": True})])
+        held = world.submit("held")["job_id"]
+        world.sim.wait_held(1)
+        real, link = world.db, world.path("link.db")
+        os.symlink(real, link)
+        world.db = link
+        # Through the link it is the same daemon, the same queue and the same lock.
+        self.assertEqual(world.show(held)["status"], "processing")
+        second = world.aiq("db", "info", "--json", rc=0).json
+        self.assertEqual(os.path.realpath(second["path"]), os.path.realpath(real))
+        self.assertEqual(self.aiqd("--db", link), 7)
+        world.db = real
+        world.sim.release()
+        world.wait_final([held])
+        self.assertEqual(len(world.sim.calls()), 1)
+        self.assertEqual(world.stop_daemon(), 0)
+        os.link(real, world.path("hard.db"))
+        self.assert_helps(self.submit("x"), 8)
+
+    def test_nothing_but_a_socket_is_replaced_by_the_socket(self):
+        world = self.start(daemon=False)
+        precious = world.write("notes.txt", "precious")
+        for path in (precious, world.db):
+            world.configure({"daemon": {"socket": path}})
+            world.aiq("db", "init", rc=0)
+            self.assertEqual(self.aiqd("--until-idle"), 8)
+        self.assertEqual(harness.read(precious), "precious")
+        self.assertEqual(world.aiq("db", "check").rc, 0)
 
     def test_absent_database(self):
         world = self.start(daemon=False)

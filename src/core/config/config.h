@@ -164,6 +164,7 @@ using GetEnv = std::string (*)(const char* name);  // "" = not set
 // --config > $AIQ_CONFIG > $XDG_CONFIG_HOME/aiq/aiq.toml > /etc/aiq/aiq.toml; "" = none exists.
 // A file that --config or $AIQ_CONFIG names must exist (ConfigError on load).
 [[nodiscard]] std::string find_config_path(const std::string& option, GetEnv env);
+// Absolute, links resolved. Throws ConfigError for ":memory:".
 // --db > $AIQ_DB > config.db > /var/lib/aiq/aiq.db for root, else $XDG_STATE_HOME/aiq/aiq.db.
 [[nodiscard]] std::string resolve_db_path(const std::string& option, const Config& config,
                                           GetEnv env, bool is_root);

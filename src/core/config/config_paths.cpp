@@ -42,8 +42,10 @@ std::string find_config_path(const std::string& option, GetEnv env) {
   return exists(kSystemConfig) ? kSystemConfig : "";
 }
 
-std::string resolve_db_path(const std::string& option, const Config& config, GetEnv env,
-                            bool is_root) {
+namespace {
+
+std::string chosen_db_path(const std::string& option, const Config& config, GetEnv env,
+                           bool is_root) {
   if (!option.empty()) return option;
   if (std::string path = env("AIQ_DB"); !path.empty()) return path;
   if (!config.db.empty()) return config.db;
@@ -53,6 +55,21 @@ std::string resolve_db_path(const std::string& option, const Config& config, Get
     throw ConfigError("db: there is no home folder for the database; name one with --db");
   }
   return folder + "/aiq/aiq.db";
+}
+
+}  // namespace
+
+std::string resolve_db_path(const std::string& option, const Config& config, GetEnv env,
+                            bool is_root) {
+  const std::string path = chosen_db_path(option, config, env, is_root);
+  if (path == ":memory:") {
+    throw ConfigError("db: a database in memory would be gone at once; name a file");
+  }
+  // One file, one name: the lock and the socket stand beside it, and a second name through a
+  // link would have its own.
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
 }
 
 std::string resolve_socket_path(const Config& config, const std::string& db_path) {

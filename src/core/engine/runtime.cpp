@@ -38,7 +38,7 @@ std::string Runtime::section_fingerprint(const VendorConfig& vendor) const {
   return hash.hex();
 }
 
-std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env) {
+std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env, int in_flight_most) {
   auto runtime = std::make_shared<Runtime>();
   // All that is missing at once: an operator should not find the second at the second start.
   std::string missing;
@@ -53,6 +53,8 @@ std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env) {
   if (!missing.empty()) throw ConfigError(missing);
   runtime->config = std::move(config);
   runtime->fingerprint = runtime->config.fingerprint();
+  int& in_flight = runtime->config.daemon.max_in_flight;
+  if (in_flight == 0 || in_flight > in_flight_most) in_flight = in_flight_most;
   return runtime;
 }
 

@@ -2,6 +2,7 @@
 // The configuration that a running daemon works by, with the secrets it names. Replaced as a
 // whole on reload; who works with one keeps it until done.
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -24,8 +25,10 @@ struct Runtime {
   [[nodiscard]] std::string section_fingerprint(const VendorConfig& vendor) const;
 };
 
-// Reads every configured secret. Throws ConfigError when one can't be read.
-[[nodiscard]] std::shared_ptr<const Runtime> make_runtime(Config config, GetEnv env);
+// Reads every configured secret. Throws ConfigError when one can't be read. `in_flight_most`:
+// what the process can carry; daemon.max_in_flight is held to it (not part of the fingerprint).
+[[nodiscard]] std::shared_ptr<const Runtime> make_runtime(
+    Config config, GetEnv env, int in_flight_most = std::numeric_limits<int>::max());
 
 class RuntimeHolder {
  public:

@@ -96,6 +96,11 @@ void prepare_files(const std::string& path, const StoreOptions& options) {
   {
     const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
     if (!file) throw_file_error(path, "open", errno);
+    struct stat info {};
+    if (fstat(file.get(), &info) == 0 && info.st_nlink > 1) {
+      throw StoreError(StoreError::Kind::io,
+                       path + " has a second name (a hard link): its log and lock would be two");
+    }
   }
   secure_files(path, options);
 }
