@@ -7,14 +7,14 @@ namespace aiq {
 
 enum class Exit : int {
   ok = 0,
-  no = 1,           // the answer is no: not completed, not there yet, a fault found
-  usage = 2,        // wrong usage or invalid input; nothing written
-  not_found = 3,    // no such job, entry, key, tenant
-  conflict = 4,     // key reused with another body, already resolved
-  refused = 5,      // by policy: budget, disabled tenant, size
-  timeout = 6,      // --timeout passed
-  busy = 7,         // busy or unreachable; retry later
-  storage = 8,      // I/O error, disk full, corrupt, read-only, schema not this version's
+  no = 1,         // the answer is no: not completed, not there yet, a fault found
+  usage = 2,      // wrong usage or invalid input; nothing written
+  not_found = 3,  // no such job, entry, key, tenant
+  conflict = 4,   // key reused with another body, already resolved
+  refused = 5,    // by policy: budget, disabled tenant, size
+  timeout = 6,    // --timeout passed
+  busy = 7,       // busy or unreachable; retry later
+  storage = 8,    // I/O error, disk full, corrupt, read-only, schema not this version's
   interrupted = 130,
   terminated = 143,
 };

@@ -21,8 +21,8 @@ class [[nodiscard]] Expected {
  public:
   Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   template <class G>
-    requires std::is_convertible_v<G, E>
-  Expected(Unexpected<G> u) : state_(std::in_place_index<1>, E(std::move(u.error))) {}
+  requires std::is_convertible_v<G, E> Expected(Unexpected<G> u)
+      : state_(std::in_place_index<1>, E(std::move(u.error))) {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
