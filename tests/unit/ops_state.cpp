@@ -115,7 +115,6 @@ TEST_CASE("pause: an unknown name is exit 3 with a suggestion, one that has jobs
             .fails("pause", {{"vendor", "main"}, {"model", "gpt-smal"}}, Exit::not_found,
                    "no_such_model")
             .hint == "did you mean gpt-small?");
-  world.fails("pause", {{"tenant", "t"}}, Exit::not_found, "no_such_tenant");
   world.fails("pause", {{"model", "gpt-small"}}, Exit::usage, "missing_option");
   world.fails("pause", {{"until", "2025-01-01T00:00:00Z"}}, Exit::usage, "invalid_option");
   world.ok("submit", {{"prompt", "x"}, {"model", "unlisted"}, {"vendor", "main"}});
@@ -124,6 +123,17 @@ TEST_CASE("pause: an unknown name is exit 3 with a suggestion, one that has jobs
   CHECK(resumed["resumed"] == 0);
   REQUIRE(resumed["warnings"].size() == 1);
   CHECK(resumed["warnings"][0].get<std::string>().find("did you mean main?") != std::string::npos);
+}
+
+TEST_CASE("pause: a tenant is known when its requests are accepted or it had some") {
+  World world;
+  world.ok("pause", {{"tenant", "any"}});  // no tenant is configured: all are accepted
+  world.ok("submit", {{"prompt", "x"}, {"model", "gpt-small"}, {"tenant", "former"}});
+  world.config = parse_config(std::string(kConfig) + "[tenants.acme]\n", "test.toml");
+  CHECK(world.fails("pause", {{"tenant", "acne"}}, Exit::not_found, "no_such_tenant").hint ==
+        "did you mean acme?");
+  world.ok("pause", {{"tenant", "acme"}});
+  world.ok("pause", {{"tenant", "former"}});
 }
 
 TEST_CASE("vendor: limits, state and models") {

@@ -35,7 +35,7 @@ Scope read_scope(Input& in) {
 // A name of a scope that is in no section of the configuration.
 struct Unconfigured {
   Failure failure;
-  JobFilter seen;  // jobs that would make it known all the same
+  Scope seen;  // a lane of it would make it known all the same
 };
 
 Failure unknown(const std::string& kind, const std::string& name,
@@ -62,10 +62,11 @@ std::vector<Unconfigured> unconfigured(const Config& config, const Scope& scope)
   return out;
 }
 
-// Models and tenants need no section; one that has a job is no misspelling.
+// Models and tenants need no section; one that ever had a job is no misspelling.
 std::optional<Failure> first_unknown(Reader& reader, const std::vector<Unconfigured>& names) {
   for (const Unconfigured& name : names) {
-    if (reader.list_jobs(name.seen, Page{.after = 0, .limit = 1}).empty()) return name.failure;
+    const Scope& seen = name.seen;
+    if (!reader.lane_exists(seen.vendor, seen.model, seen.tenant)) return name.failure;
   }
   return std::nullopt;
 }
