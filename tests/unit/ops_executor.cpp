@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -101,6 +102,20 @@ TEST_CASE("executor: the first write makes the database, private to its owner") 
   CHECK_FALSE(list.contains("warnings"));
   // Between two runs the database belongs to nobody.
   CHECK(OwnerLock::try_acquire(client.db(), "test").has_value());
+}
+
+TEST_CASE("executor: writes without a daemon do not let the log grow without end") {
+  Client client;
+  constexpr std::uintmax_t kFrame = 8192 + 24;
+  const std::string log = client.db() + "-wal";
+  std::uintmax_t largest = 0;
+  for (int i = 0; i < 3'000; ++i) {
+    client.ok("submit", {{"model", "gpt-small"}, {"prompt", "job " + std::to_string(i)}});
+    largest = std::max(largest, std::filesystem::file_size(log));
+  }
+  CHECK(largest > 2'000 * kFrame);  // enough was written to need it
+  CHECK(largest < 2'200 * kFrame);
+  CHECK(client.ok("stats", Json::object())["jobs"]["queued"] == 3'000);
 }
 
 TEST_CASE("executor: while another process owns the database, busy after the timeout") {

@@ -15,6 +15,8 @@ constexpr DurationMs kPollMs = 50;
 constexpr DurationMs kReadTimeoutMs = 5'000;
 // A living daemon answers in milliseconds; one that was stopped never does.
 constexpr DurationMs kWriteTimeoutMinMs = 1'000;
+// Frames of the log from which on it is moved into the file; the daemon's writer has the same.
+constexpr std::int64_t kCheckpointFrames = 2'000;
 
 // Whether an operation does the same when it is carried out twice.
 bool repeatable(std::string_view op, const Json& in) {
@@ -27,6 +29,16 @@ bool repeatable(std::string_view op, const Json& in) {
 void add_warning(Json& out, const std::string& warning) {
   if (!out.contains("warnings")) out["warnings"] = Json::array();
   out["warnings"].push_back(warning);
+}
+
+// Before the write: only the process that emptied the log starts it anew, and this one is alone
+// with the file for no longer than the write. A log that can't be moved is no reason not to
+// write: what is wrong with the disk, the write tells by itself.
+void keep_log_short(Store& store) {
+  try {
+    (void)store.checkpoint(kCheckpointFrames);
+  } catch (const StoreError&) {
+  }
 }
 
 Failure outcome_unknown(std::string_view op, const Json& in) {
@@ -118,6 +130,7 @@ std::optional<Expected<Json, Failure>> Executor::Impl::write_file(const Op& op, 
                                .group = config.daemon.socket_group};
     const auto store = open_store(settings.db_path, options, clock.wall_ms(), false);
     where = Where::file;
+    keep_log_short(*store);
     auto result = run_write(op, env(), *store, in);
     if (!result) return Unexpected{std::move(result).error()};
     return std::move(result->out);
