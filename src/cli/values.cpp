@@ -101,8 +101,7 @@ void set_labels(Json& in, const Texts& labels) {
 }
 
 std::string read_input(const std::string& option, const std::string& path, std::int64_t max_bytes) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 30;
-  const std::int64_t limit = max_bytes > 0 ? max_bytes : kMost;
+  const std::int64_t limit = request_bytes_bound(max_bytes);
   auto text = read_file(path, static_cast<std::size_t>(limit));
   if (text) return std::move(*text);
   if (text.error().code == EFBIG) {

@@ -168,10 +168,7 @@ struct HttpApi::Impl {
     }
     Request& request = *static_cast<Request*>(*state);
     if (*data_size > 0) {
-      const auto limit =
-          static_cast<std::size_t>(parts.runtime.get()->config.limits.request_bytes) * 2 +
-          (1U << 20);
-      if (request.body.size() + *data_size > limit) {
+      if (request.body.size() + *data_size > body_limit()) {
         request.too_large = true;
         request.body.clear();
       } else if (!request.too_large) {
@@ -182,6 +179,12 @@ struct HttpApi::Impl {
     }
     if (!request.answered && !dispatch(connection, request, url, method)) return MHD_YES;
     return respond(connection, request);
+  }
+
+  // The request stands escaped in the operation's input, and other members beside it.
+  [[nodiscard]] std::size_t body_limit() const {
+    const auto bytes = request_bytes_bound(parts.runtime.get()->config.limits.request_bytes);
+    return static_cast<std::size_t>(bytes) * 2 + (1U << 20);
   }
 
   // False: the connection is suspended, the answer follows.
@@ -221,6 +224,9 @@ struct HttpApi::Impl {
       return refuse(request, MHD_HTTP_NOT_FOUND,
                     {Exit::usage, "no_such_operation",
                      "aiqd knows no operation \"" + std::string(name) + "\"", "restart aiqd"});
+    }
+    if (op->local_only) {
+      return refuse(request, MHD_HTTP_NOT_FOUND, local_only(*op));
     }
     const Json in =
         request.body.empty() ? Json::object() : Json::parse(request.body, nullptr, false);

@@ -13,8 +13,6 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/random.h"
-#include "core/engine/attempt.h"
-#include "core/engine/dispatcher.h"
 #include "core/engine/runtime.h"
 #include "core/store/writer.h"
 

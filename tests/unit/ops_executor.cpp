@@ -118,6 +118,32 @@ TEST_CASE("executor: writes without a daemon do not let the log grow without end
   CHECK(client.ok("stats", Json::object())["jobs"]["queued"] == 3'000);
 }
 
+TEST_CASE("executor: reads keep one connection, and see a file that took the place of another") {
+  Client client;
+  const auto descriptors = [&client] {
+    std::ptrdiff_t open = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      open += std::filesystem::read_symlink(entry, gone) == client.db() ? 1 : 0;
+    }
+    return open;
+  };
+  client.ok("submit", kPrompt);
+  const auto jobs = [&client] { return client.ok("list", Json::object())["rows"].size(); };
+  CHECK(jobs() == 1);
+  CHECK(descriptors() == 1);
+  client.ok("submit", {{"model", "gpt-small"}, {"prompt", "another"}});
+  CHECK(jobs() == 2);
+  CHECK(descriptors() >= 1);
+
+  std::filesystem::rename(client.folder.path("new"), client.folder.path("old"));
+  CHECK(client.ok("list", Json::object()).contains("warnings"));
+  CHECK(descriptors() == 0);
+  client.ok("submit", kPrompt);
+  CHECK(jobs() == 1);
+  CHECK(descriptors() == 1);
+}
+
 TEST_CASE("executor: while another process owns the database, busy after the timeout") {
   Client client(150);
   client.ok("submit", kPrompt);
@@ -278,6 +304,29 @@ TEST_CASE("executor: reads that depend on the configuration ask the daemon, then
   CHECK(client.ok("stats", Json::object())["jobs"]["queued"] == 1);
   CHECK(client.executor.where() == Executor::Where::file);
   CHECK(client.ok("submit", kPrompt)["outcome"] == "existing");
+}
+
+TEST_CASE("executor: a read that may be long is made from the file") {
+  Client client;
+  client.ok("submit", kPrompt);
+  FakeDaemon daemon(client.socket(), {FakeDaemon::answer(200, R"({"from":"daemon"})")});
+  CHECK(client.ok("stats", {{"by", "model"}})["groups"].empty());
+  CHECK(client.ok("db.check", Json::object())["ok"] == true);
+  CHECK(client.executor.where() == Executor::Where::file);
+  CHECK(daemon.requests().empty());
+}
+
+TEST_CASE("executor: who may not open the file asks the daemon, but not for its inside") {
+  Client client;
+  client.ok("submit", kPrompt);
+  std::filesystem::remove(client.db() + "-wal");
+  std::filesystem::create_directory(client.db() + "-wal");  // not even the super-user opens that
+  FakeDaemon daemon(client.socket(), {FakeDaemon::answer(200, R"({"from":"daemon"})")});
+  CHECK(client.ok("stats", {{"by", "model"}})["from"] == "daemon");
+  CHECK(client.ok("list", Json::object())["from"] == "daemon");
+  CHECK(client.fails("db.info", Json::object()).code == "read_only");
+  CHECK(client.fails("db.check", Json::object()).code == "read_only");
+  CHECK(daemon.requests().size() == 2);
 }
 
 TEST_CASE("executor: the daemon's health is read, ready or not") {

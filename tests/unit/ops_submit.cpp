@@ -172,6 +172,22 @@ TEST_CASE("registry: every operation has its name once and either reads or write
   CHECK(find_op("drop") == nullptr);
 }
 
+TEST_CASE("registry: what reads the whole file is not for the daemon") {
+  Names local;
+  for (const Op& op : all_ops())
+    if (op.local_only) local.emplace_back(op.name);
+  CHECK(local == Names{"db.info", "db.check"});
+  const Failure failure = local_only(*find_op("db.check"));
+  CHECK(failure.exit == Exit::usage);
+  CHECK(failure.code == "local_only");
+  CHECK(failure.hint.starts_with("`aiq db check`"));
+}
+
+TEST_CASE("limits: no limit on a request still bounds what is read") {
+  CHECK(request_bytes_bound(0) == 1 << 30);
+  CHECK(request_bytes_bound(5) == 5);
+}
+
 TEST_CASE("failures of the store: each kind has its exit code") {
   using Kind = StoreError::Kind;
   CHECK(failure_of(StoreError(Kind::busy, "x")).exit == Exit::busy);

@@ -1,5 +1,7 @@
 #include "core/ops/executor.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 
@@ -51,6 +53,29 @@ Failure outcome_unknown(std::string_view op, const Json& in) {
   return out;
 }
 
+// The reading end of the file, kept over many reads as long as the path leads to the same file.
+class FileReader {
+ public:
+  Reader& get(const std::string& path) {
+    struct stat info {};
+    const bool there = ::stat(path.c_str(), &info) == 0;
+    const bool same = there && info.st_dev == device_ && info.st_ino == inode_;
+    if (reader_ == nullptr || !same) {
+      close();
+      reader_ = open_reader(path);
+      device_ = info.st_dev;
+      inode_ = info.st_ino;
+    }
+    return *reader_;
+  }
+  void close() { reader_.reset(); }
+
+ private:
+  std::unique_ptr<Reader> reader_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
 }  // namespace
 
 struct Executor::Impl {
@@ -62,6 +87,7 @@ struct Executor::Impl {
   Where where = Where::none;
   std::string fingerprint;  // of `config`, made when it is first needed
   bool warned_of_config = false;
+  FileReader reader;
 
   [[nodiscard]] OpEnv env() const { return {config, clock, random, settings.actor}; }
 
@@ -94,16 +120,18 @@ struct Executor::Impl {
 
 Expected<Json, Failure> Executor::Impl::read(const Op& op, const Json& in,
                                              const std::string& body) {
-  if (op.prefers_daemon) {
+  const bool may_be_long = !op.long_with.empty() && in.contains(op.long_with);
+  if (op.prefers_daemon && !may_be_long) {
     RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
     if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
   }
   try {
     where = Where::file;
-    return op.read(env(), *open_reader(settings.db_path), in);
+    return op.read(env(), reader.get(settings.db_path), in);
   } catch (const StoreError& error) {
+    reader.close();
     if (error.kind() == StoreError::Kind::missing) return read_empty(op, in);
-    if (error.kind() == StoreError::Kind::readonly) {
+    if (error.kind() == StoreError::Kind::readonly && !op.local_only) {
       // Its owner may read it: a member of the socket's group may ask the daemon.
       RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
       if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
@@ -188,7 +216,8 @@ Executor::Executor(const Config& config, ExecutorConfig settings, Clock& clock, 
                      .clock = clock,
                      .random = random,
                      .remote = RemoteClient(settings.socket_path),
-                     .fingerprint = {}}) {}
+                     .fingerprint = {},
+                     .reader = {}}) {}
 
 Executor::~Executor() = default;
 

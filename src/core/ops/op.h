@@ -55,6 +55,11 @@ struct Op {
   WritePriority priority = WritePriority::control;
   // Its answer depends on the configuration: a running daemon is asked first.
   bool prefers_daemon = false;
+  // With this member in its input it may read for long: the daemon, whose API is one thread, is
+  // asked only when the file may not be opened. "" = none.
+  std::string_view long_with;
+  // May read for very long: the daemon refuses it, see local_only().
+  bool local_only = false;
 };
 
 // All operations; nullptr for an unknown name.
@@ -64,6 +69,12 @@ struct Op {
 // Runs an operation on a store in this process, in one transaction of its own.
 [[nodiscard]] Expected<OpResult, Failure> run_write(const Op& op, const OpEnv& env, Store& store,
                                                     const Json& in);
+
+// The daemon's answer to an operation that is done on the file only.
+[[nodiscard]] Failure local_only(const Op& op);
+
+// [limits] request_bytes as the bound of what is read into memory: 0 (no limit) is 1 GiB.
+[[nodiscard]] std::int64_t request_bytes_bound(std::int64_t request_bytes);
 
 // StoreError as an operator sees it: busy -> exit 7, the others -> exit 8, with what to do next.
 [[nodiscard]] Failure failure_of(const StoreError& error);

@@ -29,8 +29,8 @@ Expected<Json, Failure> db_check(const OpEnv&, Reader& reader, const Json& json)
 }
 
 constexpr Op kOps[] = {
-    {.name = "db.info", .read = db_info},
-    {.name = "db.check", .read = db_check},
+    {.name = "db.info", .read = db_info, .local_only = true},
+    {.name = "db.check", .read = db_check, .local_only = true},
 };
 
 }  // namespace

@@ -70,7 +70,9 @@ Expected<Json, Failure> stats(const OpEnv& env, Reader& reader, const Json& json
   return out;
 }
 
-constexpr Op kOps[] = {{.name = "stats", .read = stats, .prefers_daemon = true}};
+constexpr Op kOps[] = {
+    {.name = "stats", .read = stats, .prefers_daemon = true, .long_with = "by"},
+};
 
 }  // namespace
 

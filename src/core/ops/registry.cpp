@@ -60,6 +60,18 @@ Expected<OpResult, Failure> run_write(const Op& op, const OpEnv& env, Store& sto
   return result;
 }
 
+Failure local_only(const Op& op) {
+  std::string command(op.name);
+  std::replace(command.begin(), command.end(), '.', ' ');
+  return {Exit::usage, "local_only", "aiqd does not carry out " + std::string(op.name),
+          "`aiq " + command + "` reads the file itself; run it as the owner of the file"};
+}
+
+std::int64_t request_bytes_bound(std::int64_t request_bytes) {
+  constexpr std::int64_t kUnlimited = std::int64_t{1} << 30;
+  return request_bytes > 0 ? request_bytes : kUnlimited;
+}
+
 Failure failure_of(const StoreError& error) {
   using Kind = StoreError::Kind;
   const std::string message = error.what();
