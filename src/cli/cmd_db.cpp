@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "core/base/file.h"
@@ -65,7 +67,15 @@ Exit init(Session& session) {
   return Exit::ok;
 }
 
+// To read an empty database where there is none is kind; to call it sound would be false.
+void require_file(Session& session) {
+  if (::access(session.db_path().c_str(), F_OK) == 0 || errno != ENOENT) return;
+  throw CommandFailed({Exit::storage, "no_database", "there is no database " + session.db_path(),
+                       "aiq db init makes it; is --db or $AIQ_DB right?"});
+}
+
 Exit info(Session& session) {
+  require_file(session);
   const Json answer = session.call("db.info", Json::object());
   if (session.out.json()) {
     session.out.object(answer);
@@ -76,6 +86,7 @@ Exit info(Session& session) {
 }
 
 Exit check(Session& session) {
+  require_file(session);
   const Json answer = session.call("db.check", Json::object());
   Output& out = session.out;
   const bool ok = answer.at("ok").get<bool>();

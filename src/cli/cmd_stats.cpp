@@ -18,17 +18,16 @@ struct StatsOptions {
 Json daemon_member(Session& session) {
   const auto daemon = session.executor().daemon();
   if (!daemon) {
-    return {{"running", false},
-            {"pid", nullptr},
-            {"version", nullptr},
-            {"in_flight", nullptr},
-            {"uptime_seconds", nullptr}};
+    return {{"running", false},          {"pid", nullptr},
+            {"version", nullptr},        {"in_flight", nullptr},
+            {"uptime_seconds", nullptr}, {"reasons", Json::array()}};
   }
   return {{"running", true},
           {"pid", daemon->pid},
           {"version", daemon->version},
           {"in_flight", daemon->in_flight},
-          {"uptime_seconds", daemon->uptime_seconds}};
+          {"uptime_seconds", daemon->uptime_seconds},
+          {"reasons", daemon->reasons}};
 }
 
 // The operation's answer, with the daemon where the contract has it.
@@ -134,6 +133,13 @@ std::string daemon_text(const Json& daemon) {
          ", " + member_text(daemon, "in_flight") + " in flight";
 }
 
+// Why a running daemon starts nothing, or not everything.
+std::string reason_text(const std::string& reason) {
+  if (reason == "disk_low") return "the disk is low: nothing new is started (daemon.disk_reserve)";
+  if (reason == "storage_failing") return "the database can't be written; see the log of aiqd";
+  return reason;
+}
+
 std::string jobs_text(const Json& jobs) {
   std::string out;
   for (const auto& [state, count] : jobs.items()) {
@@ -150,8 +156,12 @@ std::string cache_text(const Json& cache) {
 
 void print_stats(Output& out, const Json& stats, const std::string& by) {
   print_line(out, "daemon", daemon_text(stats.at("daemon")));
+  for (const Json& reason : stats.at("daemon").at("reasons"))
+    print_line(out, "", reason_text(reason.get<std::string>()));
   print_line(out, "jobs", jobs_text(stats.at("jobs")));
-  print_line(out, "oldest", "waiting for " + seconds_text(stats.at("oldest_queued_seconds")));
+  const Json& oldest = stats.at("oldest_queued_seconds");
+  print_line(out, "oldest",
+             oldest.is_null() ? "nothing waits" : "waiting for " + seconds_text(oldest));
   print_line(out, "cache", cache_text(stats.value("cache", Json::object())));
   print_line(out, "letters",
              member_text(stats, "dlq_open") + " dead letters open, " + member_text(stats, "locks") +

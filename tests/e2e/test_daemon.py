@@ -218,6 +218,17 @@ class Jobs(Case):
         self.assertEqual(letter["reason"], "deadline")
         self.assertEqual(world.sim.calls(), [])
 
+    def test_low_disk_starts_nothing_and_says_so(self):
+        world = self.start(daemon=False, config={"daemon": {"disk_reserve": "9000TiB"}})
+        world.start_daemon(wait=False)
+        wait_until(lambda: world.health() == 503, 10, "unhealthy")
+        job_id = world.submit("x")["job_id"]
+        stats = world.aiq("stats", "--json", rc=0).json
+        self.assertEqual(stats["daemon"]["reasons"], ["disk_low"])
+        self.assertIn("the disk is low", world.aiq("stats", rc=0).out)
+        self.assertEqual(world.show(job_id)["status"], "queued")
+        self.assertEqual(world.sim.calls(), [])
+
     def test_deadline_passes_while_waiting_for_a_turn(self):
         world = self.start(rules=[rule({"hold": True}, prompt_contains="running")],
                            config={"vendors.openai": {"max_in_flight": 1}})
