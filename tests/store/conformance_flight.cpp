@@ -209,6 +209,66 @@ TEST_CASE_TEMPLATE("refresh: is not paid when another job brought a newer answer
   world.expect_sound();
 }
 
+TEST_CASE_TEMPLATE("join: a job keeps its answer when one of those who wait wants it kept", Place,
+                   OnFile, InMemory) {
+  World<Place> world;
+  NewSubmission first = request("one");
+  NewSubmission second = request("one");
+  first.cache.store = false;
+  first.soft_ttl_ms = first.hard_ttl_ms = kSecond;
+  bool kept = true;
+  SUBCASE("joined before it is sent") {
+    const JobId id = world.submit(first).job_id;
+    CHECK(world.submit(second).job_id == id);
+  }
+  SUBCASE("the other way round") {
+    const JobId id = world.submit(second).job_id;
+    CHECK(world.submit(first).job_id == id);
+  }
+  SUBCASE("not once it is sent") {
+    world.submit(first);
+    kept = false;
+  }
+  const LeasedJob job = world.lease_only("t1");
+  if (!kept) world.submit(second);
+  CHECK(world.store().list_locks().size() == (kept ? 1 : 0));
+  world.close(answered(job, world.now));
+  const auto entry = world.store().cache_entry(first.keys.cache_key);
+  REQUIRE(entry.has_value() == kept);
+  if (kept) CHECK(entry->hard_until == world.now + second.hard_ttl_ms);
+  CHECK(world.store().list_locks().empty());
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("join: the strictest of those who wait decides what may answer", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  NewSubmission paid = request("same", "a");
+  NewSubmission later = request("same", "b");
+  paid.keys.cache_key = later.keys.cache_key = sha256_hex("shared");
+  later.run_at = kStart + 100 * kSecond;
+  const JobId id = world.submit(later).job_id;
+  world.submit(paid);
+  world.close(answered(world.lease_only("t1"), world.now));
+  world.now += 90 * kSecond;
+  NewSubmission strict = later;
+  Kind expected = Kind::leased;
+  SUBCASE("nobody joined") {
+    expected = Kind::served;
+  }
+  SUBCASE("one that wants an answer of its own") {
+    strict.cache.read = false;
+  }
+  SUBCASE("one that wants a young answer") {
+    strict.cache.max_age = 5 * kSecond;
+  }
+  if (expected == Kind::leased) CHECK(world.submit(strict).job_id == id);
+  world.now = later.run_at;
+  world.write([&](Store& st) { return st.promote_due(world.now, 10); });
+  CHECK(lease_all(world, "u").at(0).kind == expected);
+  world.expect_sound();
+}
+
 TEST_CASE_TEMPLATE("single flight: an answer newer than the question is young enough for anybody",
                    Place, OnFile, InMemory) {
   World<Place> world;

@@ -218,11 +218,10 @@ std::vector<std::string> SqliteStore::renew(
 
 bool SqliteStore::answers(const CacheHit& hit, const LeaseHead& head, UnixMs now) {
   if (hit.soft_until <= now || hit.hard_until <= now) return false;
-  const bool asked_before = hit.created_at >= head.job.created_at;
   // A refresh wants a newer answer than the one that made it; another job may have brought it.
-  if (head.job.kind == JobKind::refresh) return asked_before;
-  if (!head.cache_read) return false;
-  return asked_before || !head.max_age || now - hit.created_at <= *head.max_age;
+  if (head.job.kind == JobKind::refresh) return hit.created_at >= head.job.created_at;
+  // By age alone: who asks for a young answer may have joined the job long after it was made.
+  return head.cache_read && (!head.max_age || now - hit.created_at <= *head.max_age);
 }
 
 std::vector<OpenLease> SqliteStore::open_leases(JobId after, int limit) {

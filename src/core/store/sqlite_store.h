@@ -152,6 +152,7 @@ class SqliteStore final : public SqliteReads<Store> {
                               UnixMs now);
   void remember_client_key(const NewSubmission& s, JobId job_id, SubmissionId id, UnixMs now);
   void raise_job(const NewSubmission& s, JobId job_id, UnixMs now);
+  void join_cache_wishes(const NewSubmission& s, JobId job_id);
 
   // ---- withdraw
   CancelOutcome cancel_live(const JobCore& job, UnixMs now);

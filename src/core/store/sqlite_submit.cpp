@@ -39,6 +39,14 @@ constexpr const char* kFindRefresh =
 // that was not sent yet in this generation may be brought forward.
 constexpr const char* kWishes =
     "SELECT priority, run_at, deadline, attempt, wait, state FROM jobs WHERE job_id = ?1";
+// A job stores when one of its submissions wants it to, for the times that one asked for; it is
+// answered from the cache only when all of them allow it.
+constexpr const char* kCacheWishes =
+    "SELECT cache_read, cache_store AND hard_ttl > 0, coalesce, cache_max_age, soft_ttl, hard_ttl "
+    "FROM jobs WHERE job_id = ?1 AND attempt = 0";
+constexpr const char* kSetCacheWishes =
+    "UPDATE jobs SET cache_read = ?2, cache_store = ?3, coalesce = ?4, cache_max_age = ?5, "
+    "soft_ttl = ?6, hard_ttl = ?7 WHERE job_id = ?1";
 constexpr const char* kSetWishes =
     "UPDATE jobs SET priority = ?2, run_at = ?3, deadline = ?4, rank = ?5, wait = ?6 "
     "WHERE job_id = ?1";
@@ -112,7 +120,10 @@ SubmitReceipt SqliteStore::join_job(const NewSubmission& s, const SubmitDecision
                                     UnixMs now) {
   const bool rejected = decision.kind == SubmitDecision::Kind::rejected;
   SubmitReceipt receipt = receipt_for_existing(decision, rejected);
-  if (!rejected) raise_job(s, decision.job_id, now);
+  if (!rejected) {
+    raise_job(s, decision.job_id, now);
+    join_cache_wishes(s, decision.job_id);
+  }
   receipt.submission_id = add_submission(s, decision.job_id, "existing", now);
   remember_client_key(s, decision.job_id, receipt.submission_id, now);
   return receipt;
@@ -140,6 +151,33 @@ void SqliteStore::raise_job(const NewSubmission& s, JobId job_id, UnixMs now) {
   if (wait == "time" && run_at <= now) wait = "ready";
   run(db_, kSetWishes, job_id, priority, run_at, deadline, run_at - priority * options_.age_step_ms,
       TextOrNull{wait});
+}
+
+void SqliteStore::join_cache_wishes(const NewSubmission& s, JobId job_id) {
+  bool read = s.cache.read;
+  bool store = keeps_answer(s);
+  bool coalesce = store && s.cache.coalesce;
+  auto max_age = s.cache.max_age;
+  DurationMs soft_ttl = s.soft_ttl_ms;
+  DurationMs hard_ttl = s.hard_ttl_ms;
+  {
+    Query query(db_, kCacheWishes, job_id);
+    if (!query.step()) return;  // sent already: it is what it was
+    const auto age = query.opt_i64(3);
+    const bool stores = query.flag(1);
+    if (stores || !store) {
+      soft_ttl = query.i64(4);
+      hard_ttl = query.i64(5);
+    }
+    read = read && query.flag(0);
+    store = store || stores;
+    coalesce = coalesce || query.flag(2);
+    if (age) max_age = max_age ? std::min(*max_age, *age) : *age;
+    const bool same =
+        read == query.flag(0) && store == stores && coalesce == query.flag(2) && max_age == age;
+    if (same) return;
+  }
+  run(db_, kSetCacheWishes, job_id, read, store, coalesce, max_age, soft_ttl, hard_ttl);
 }
 
 SubmitReceipt SqliteStore::answer_from_cache(const NewSubmission& s, const SubmitDecision& decision,
