@@ -95,6 +95,8 @@ CREATE INDEX jobs_locked ON jobs (cache_key) WHERE wait = 'lock';
 CREATE INDEX jobs_serve ON jobs (job_id) WHERE wait = 'serve';
 CREATE INDEX jobs_leased ON jobs (lane_id, leased_at) WHERE state = 'processing';
 CREATE INDEX jobs_deadline ON jobs (deadline) WHERE deadline IS NOT NULL AND wait IS NOT NULL;
+-- The id that a person finds in a log or a message leads to its jobs.
+CREATE INDEX jobs_correlation ON jobs (correlation_id);
 
 -- How many jobs are in each state; kept in the transaction of every change.
 CREATE TABLE job_counts (
@@ -274,7 +276,7 @@ CREATE TABLE vendors (
   vendor     TEXT PRIMARY KEY NOT NULL,
   proven     INTEGER NOT NULL CHECK (proven IN (0, 1)),  -- 0: one request at a time
   section    TEXT NOT NULL DEFAULT '',  -- fingerprint of its configuration, secret included
-  last_seen  INTEGER,                   -- of the last answer
+  last_seen  INTEGER,                   -- of the last answer, to a second
   rate       TEXT NOT NULL DEFAULT '{}' -- what its rate headers said last, JSON
 ) STRICT, WITHOUT ROWID;
 

@@ -141,6 +141,73 @@ std::int64_t steps_since_last(SqliteDb& db) {
   return steps;
 }
 
+TEST_CASE("plans: lists of few rows do not walk all that is finished") {
+  const auto store = in_memory();
+  store->begin();
+  add_finished_jobs(store->db(), 20'000);
+  store->db().exec("UPDATE jobs SET created_at = created_at - 1000000 + job_id");
+  // Ids with a gap, as after pruning or a restore.
+  store->submit(request("gap"), kStart);
+  store->db().exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'jobs'");
+  NewSubmission wanted = request("wanted");
+  const JobId id = store->submit(wanted, kStart + kHour).job_id;
+  const AdmissionView view = store->admission_view(kStart + kHour);
+  for (int i = 0; i < 2; ++i) {
+    const LeaseOutcome leased =
+        store->lease({view.lanes.at(0).lane.lane_id, "t" + std::to_string(i), kStart + kHour,
+                      kStart + 2 * kHour, "pid:7"});
+    REQUIRE(leased.kind == LeaseOutcome::Kind::leased);
+    store->close_attempt(refused(*leased.job, kStart + kHour));
+  }
+  store->db().exec(
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+      "INSERT INTO dead_letters (job_id, generation, lane_id, reason, attempts, state, dead_at, "
+      "correlation_id) SELECT i, 1, 1, 'deadline', 0, 'discarded', 0, '' FROM n");
+  store->commit();
+
+  const auto cost = [&](auto list) {
+    steps_since_last(store->db());
+    list();
+    return steps_since_last(store->db());
+  };
+  JobFilter since;
+  since.since = kStart + kHour;
+  CHECK(cost([&] { CHECK(store->list_jobs(since, {}).at(0).job_id == id); }) < 2'000);
+  CHECK(store->list_jobs(since, {}).size() == 1);
+  since.since = kStart;
+  CHECK(store->list_jobs(since, {}).size() == 2);
+  since.since = kStart + kHour + 1;
+  CHECK(store->list_jobs(since, {}).empty());
+  since.since = 0;
+  CHECK(store->list_jobs(since, {0, 30'000}).size() == 20'002);
+  JobFilter correlated;
+  correlated.correlation_id = "c-wanted";
+  CHECK(cost([&] { CHECK(store->list_jobs(correlated, {}).at(0).job_id == id); }) < 2'000);
+  CHECK(cost([&] { CHECK(store->list_dead_letters({}, {}).size() == 2); }) < 2'000);
+}
+
+TEST_CASE("growth: removing one entry costs the same beside many") {
+  const auto store = in_memory();
+  store->begin();
+  store->submit(request("one"), kStart);
+  const LaneId lane = store->admission_view(kStart).lanes.at(0).lane.lane_id;
+  const LeaseOutcome leased = store->lease({lane, "t", kStart, kStart + kHour, "pid:7"});
+  REQUIRE(leased.kind == LeaseOutcome::Kind::leased);
+  store->close_attempt(answered(*leased.job, kStart));
+  store->db().exec(
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+      "INSERT INTO cache_entries SELECT randomblob(32), cache_owner, lane_id, job_id, result_id, "
+      "truncated, created_at, soft_until, hard_until, last_used_at, 0, bytes, tokens "
+      "FROM n, cache_entries");
+  CacheFilter filter;
+  filter.cache_key = request("one").keys.cache_key;
+  filter.model = "gpt-4o";
+  steps_since_last(store->db());
+  CHECK(store->invalidate_cache(filter, 100) == 1);
+  CHECK(steps_since_last(store->db()) < 1'000);
+  store->rollback();
+}
+
 std::int64_t steps_of_a_turn(int finished, int later) {
   const auto store = in_memory();
   store->begin();

@@ -40,13 +40,16 @@ constexpr const char* kFollowerReady =
     "UPDATE jobs SET wait = 'ready' WHERE job_id = ?1 AND wait = 'serve'";
 
 // `--tenant` also names the entries that a tenant paid for its group.
-constexpr const char* kMatching =
-    "SELECT e.cache_key, e.bytes FROM cache_entries e JOIN lanes l ON l.lane_id = e.lane_id "
-    "WHERE (?1 IS NULL OR e.cache_key = ?1) AND (?2 IS NULL OR l.model = ?2) "
-    "AND (?3 IS NULL OR l.tenant = ?3 OR e.cache_owner = 'tenant:' || ?3) "
-    "AND (?4 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?4 AND b.value = ?5 "
-    "AND b.job_id = e.job_id)) "
-    "AND (?6 IS NULL OR e.created_at < ?6) LIMIT ?7";
+#define AIQ_MATCHING(key)                                                                         \
+  "SELECT e.cache_key, e.bytes FROM cache_entries e CROSS JOIN lanes l ON l.lane_id = e.lane_id " \
+  "WHERE " key                                                                                    \
+  " AND (?2 IS NULL OR l.model = ?2) "                                                            \
+  "AND (?3 IS NULL OR l.tenant = ?3 OR e.cache_owner = 'tenant:' || ?3) "                         \
+  "AND (?4 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?4 AND b.value = ?5 "      \
+  "AND b.job_id = e.job_id)) "                                                                    \
+  "AND (?6 IS NULL OR e.created_at < ?6) LIMIT ?7"
+constexpr const char* kMatching = AIQ_MATCHING("?1 IS NULL");
+constexpr const char* kMatchingKey = AIQ_MATCHING("e.cache_key = ?1");
 constexpr const char* kExpired =
     "SELECT cache_key, bytes FROM cache_entries WHERE hard_until <= ?1 ORDER BY hard_until "
     "LIMIT ?2";
@@ -173,8 +176,9 @@ int SqliteStore::invalidate_cache(const CacheFilter& filter, int limit) {
   }
   std::vector<Removable> found;
   {
-    Query query(db_, kMatching, key, TextOrNull{filter.model}, TextOrNull{filter.tenant},
-                TextOrNull{filter.label_key}, filter.label_value, filter.created_before, limit);
+    Query query(db_, key ? kMatchingKey : kMatching, key, TextOrNull{filter.model},
+                TextOrNull{filter.tenant}, TextOrNull{filter.label_key}, filter.label_value,
+                filter.created_before, limit);
     found = collect(query);
   }
   for (const Removable& entry : found)

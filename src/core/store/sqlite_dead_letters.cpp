@@ -15,24 +15,30 @@ constexpr const char* kSpareEntry =
     "UPDATE cache_entries SET soft_until = max(soft_until, min(hard_until, ?3 + "
     "(SELECT soft_ttl FROM jobs WHERE job_id = ?2))) WHERE cache_key = ?1";
 
-constexpr const char* kOne =
-    "SELECT d.dlq_id, d.job_id, l.tenant, l.vendor, l.model, d.reason, d.error_class, "
-    "d.error_code, d.error_message, d.state, d.http_status, d.attempts, d.generation, d.dead_at, "
-    "d.resolved_at, d.resolved_by, d.note, d.correlation_id "
+#define AIQ_LETTER_COLUMNS                                                            \
+  "SELECT d.dlq_id, d.job_id, l.tenant, l.vendor, l.model, d.reason, d.error_class, " \
+  "d.error_code, d.error_message, d.state, d.http_status, d.attempts, d.generation, " \
+  "d.dead_at, d.resolved_at, d.resolved_by, d.note, d.correlation_id "
+#define AIQ_LETTER_FILTERS                                                                    \
+  "AND (?2 IS NULL OR d.state = ?2) AND (?3 IS NULL OR l.tenant = ?3) "                       \
+  "AND (?4 IS NULL OR l.model = ?4) AND (?5 IS NULL OR l.vendor = ?5) "                       \
+  "AND (?6 IS NULL OR d.reason = ?6) AND (?7 IS NULL OR d.error_class = ?7) "                 \
+  "AND (?8 IS NULL OR d.correlation_id = ?8) "                                                \
+  "AND (?9 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?9 AND b.value = ?10 " \
+  "AND b.job_id = d.job_id)) "                                                                \
+  "AND (?11 IS NULL OR d.dead_at >= ?11) AND (?12 IS NULL OR d.dead_at < ?12) "               \
+  "ORDER BY d.dlq_id DESC LIMIT ?13"
+
+constexpr const char* kOne = AIQ_LETTER_COLUMNS
     "FROM dead_letters d JOIN lanes l ON l.lane_id = d.lane_id WHERE d.dlq_id = ?1";
-constexpr const char* kList =
-    "SELECT d.dlq_id, d.job_id, l.tenant, l.vendor, l.model, d.reason, d.error_class, "
-    "d.error_code, d.error_message, d.state, d.http_status, d.attempts, d.generation, d.dead_at, "
-    "d.resolved_at, d.resolved_by, d.note, d.correlation_id "
+constexpr const char* kList = AIQ_LETTER_COLUMNS
     "FROM dead_letters d CROSS JOIN lanes l ON l.lane_id = d.lane_id "
-    "WHERE d.dlq_id < ?1 AND (?2 IS NULL OR d.state = ?2) AND (?3 IS NULL OR l.tenant = ?3) "
-    "AND (?4 IS NULL OR l.model = ?4) AND (?5 IS NULL OR l.vendor = ?5) "
-    "AND (?6 IS NULL OR d.reason = ?6) AND (?7 IS NULL OR d.error_class = ?7) "
-    "AND (?8 IS NULL OR d.correlation_id = ?8) "
-    "AND (?9 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?9 AND b.value = ?10 "
-    "AND b.job_id = d.job_id)) "
-    "AND (?11 IS NULL OR d.dead_at >= ?11) AND (?12 IS NULL OR d.dead_at < ?12) "
-    "ORDER BY d.dlq_id DESC LIMIT ?13";
+    "WHERE d.dlq_id < ?1 " AIQ_LETTER_FILTERS;
+// Few among many that were seen to.
+constexpr const char* kListOpen = AIQ_LETTER_COLUMNS
+    "FROM dead_letters d INDEXED BY dead_letters_open "
+    "CROSS JOIN lanes l ON l.lane_id = d.lane_id "
+    "WHERE d.state = 'open' AND d.dlq_id < ?1 " AIQ_LETTER_FILTERS;
 
 DeadLetter dead_letter_row(const Query& query) {
   DeadLetter row;
@@ -74,8 +80,8 @@ std::optional<DeadLetter> SqliteQueries::dead_letter(std::int64_t dlq_id) {
 
 std::vector<DeadLetter> SqliteQueries::list_dead_letters(const DeadLetterFilter& f,
                                                          const Page& page) {
-  Query query(db_, kList, first_id_below(page), TextOrNull{f.state}, TextOrNull{f.tenant},
-              TextOrNull{f.model}, TextOrNull{f.vendor}, TextOrNull{f.reason},
+  Query query(db_, f.state == "open" ? kListOpen : kList, first_id_below(page), TextOrNull{f.state},
+              TextOrNull{f.tenant}, TextOrNull{f.model}, TextOrNull{f.vendor}, TextOrNull{f.reason},
               TextOrNull{f.error_class}, TextOrNull{f.correlation_id}, TextOrNull{f.label_key},
               f.label_value, f.since, f.until, page.limit);
   std::vector<DeadLetter> rows;
