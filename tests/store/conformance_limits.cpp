@@ -191,6 +191,24 @@ TEST_CASE_TEMPLATE("vendors: a pause with an end does not end one that waits for
   CHECK(view_of(world).pauses.size() == 1);
 }
 
+TEST_CASE_TEMPLATE("vendors: every answer tells when they were last seen", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  const auto seen = [&] { return view_of(world).vendors.at(0).last_seen; };
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now);
+  c.result.http_status.reset();
+  world.close(c);
+  CHECK_FALSE(seen().has_value());
+  world.now += 2 * kSecond;
+  world.close(failed(world.lease_only("t2"), world.now, world.now));
+  CHECK(seen() == world.now);
+  world.now += 2 * kSecond;
+  world.close(answered(world.lease_only("t3"), world.now));
+  CHECK(seen() == world.now);
+}
+
 TEST_CASE_TEMPLATE("holds: the newest answer that asks for a wait decides", Place, OnFile,
                    InMemory) {
   World<Place> world;

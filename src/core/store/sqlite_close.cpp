@@ -37,9 +37,11 @@ constexpr const char* kReturnJob =
 constexpr const char* kLateAttempt =
     "SELECT generation, attempt, lane_id, started_at FROM attempts "
     "WHERE attempt_id = ?1 AND job_id = ?2 AND ended_at IS NOT NULL AND late_result_id IS NULL";
-// The outcome stays as it was recorded; a measurement that is there stays too.
+// The outcome stays as it was recorded; a measurement that is there stays too. ?9: it is known now
+// to have cost nothing, as of a cancelled request that was not sent yet.
 constexpr const char* kKeepLate =
-    "UPDATE attempts SET billed = CASE WHEN ?2 THEN 'yes' ELSE billed END, "
+    "UPDATE attempts SET billed = CASE WHEN ?2 THEN 'yes' "
+    "WHEN ?9 AND outcome = 'cancelled' AND billed = 'maybe' THEN 'no' ELSE billed END, "
     "usage_state = CASE WHEN ?2 THEN 'ok' ELSE usage_state END, "
     "late_result_id = ?3, http_status = coalesce(http_status, ?4), "
     "vendor_request_id = coalesce(vendor_request_id, ?5), connect_ms = coalesce(connect_ms, ?6), "
@@ -188,7 +190,8 @@ CloseOutcome SqliteStore::keep_late_answer(const AttemptClose& close,
     add_usage(attempt, r.usage, job ? job->correlation_id : std::string(), close.now);
   }
   run(db_, kKeepLate, close.attempt_id, used, result_id, r.http_status,
-      TextOrNull{r.vendor_request_id}, r.connect_ms, r.first_byte_ms, r.total_ms);
+      TextOrNull{r.vendor_request_id}, r.connect_ms, r.first_byte_ms, r.total_ms,
+      r.billed == Billed::no);
   return outcome;
 }
 

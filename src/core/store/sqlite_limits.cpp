@@ -42,6 +42,10 @@ constexpr const char* kSetProven =
 constexpr const char* kNoteRate =
     "INSERT INTO vendors (vendor, proven, last_seen, rate) VALUES (?1, 0, ?2, ?3) "
     "ON CONFLICT (vendor) DO UPDATE SET last_seen = excluded.last_seen, rate = excluded.rate";
+// Once a second is enough to see by, and spares the row with every answer.
+constexpr const char* kSeen =
+    "UPDATE vendors SET last_seen = ?2 "
+    "WHERE vendor = ?1 AND (last_seen IS NULL OR last_seen <= ?2 - 1000)";
 // The newest wait that a vendor asked for wins, also when it is shorter. Our own default (?5 = 0)
 // only extends: it knows less than what was asked for before.
 constexpr const char* kSetHold =
@@ -110,6 +114,7 @@ void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
         close.pause_reason, close.now);
   }
   if (close.proves_vendor) mark_proven(lane.vendor);
+  if (close.result.http_status) run(db_, kSeen, lane.vendor, close.now);
 }
 
 }  // namespace aiq
