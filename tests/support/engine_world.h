@@ -102,6 +102,20 @@ inline HttpResult failed(HttpResult::Failure failure, bool sent) {
   return result;
 }
 
+// One seeded stream for all threads of a world.
+class SharedRandom final : public Random {
+ public:
+  explicit SharedRandom(std::uint64_t seed) : stream_(seed) {}
+  [[nodiscard]] std::uint64_t next() override {
+    const std::lock_guard guard(mutex_);
+    return stream_.next();
+  }
+
+ private:
+  std::mutex mutex_;
+  SeededRandom stream_;  // guarded by mutex_
+};
+
 class EngineWorld {
  public:
   explicit EngineWorld(const std::function<void(Config&)>& change = {})
@@ -173,7 +187,7 @@ class EngineWorld {
   }
 
   ManualClock clock;
-  SeededRandom random;
+  SharedRandom random;
   RuntimeHolder runtime;
   HeldTransport transport;
   Writer writer;
