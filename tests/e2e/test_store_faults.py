@@ -229,7 +229,7 @@ class StoreFaults(Case):
             self.assertIn(result.rc, (0, 3, 8), result)
             self.assertFalse(os.path.exists(world.db), "a reading command makes no file")
         for args in (("db", "check"), ("db", "info")):
-            self.assert_helps(world.aiq(*args), 8)
+            self.assert_helps(world.aiq(*args, "--json"), 8)
         world.aiq("db", "init", rc=0)
         self.assertEqual(os.stat(world.db).st_mode & 0o777, 0o600)
 
