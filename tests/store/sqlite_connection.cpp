@@ -422,5 +422,24 @@ TEST_CASE("schema: usage is append-only and states are guarded") {
   }
 }
 
+TEST_CASE(
+    "connection: at max_page_count a submit is refused as full, and nothing acknowledged goes") {
+  const TempFolder folder;
+  const auto store = open_file(folder.file());
+  submit_one(*store, "before");
+  const std::string pages = store->db().pragma("PRAGMA page_count");
+  CHECK(store->db().pragma(("PRAGMA max_page_count = " + pages).c_str()) == pages);
+  store->begin();
+  CHECK(kind_thrown([&] {
+          store->submit(request(std::string(200'000, 'x')), kStart);
+          store->commit();
+        }) == StoreError::Kind::full);
+  store->rollback();
+  CHECK(store->stats(kStart).jobs[static_cast<std::size_t>(JobState::queued)] == 1);
+  CHECK(store->db().pragma("PRAGMA max_page_count = 1000000") == "1000000");
+  submit_one(*store, "after");
+  CHECK(store->stats(kStart).jobs[static_cast<std::size_t>(JobState::queued)] == 2);
+}
+
 }  // namespace
 }  // namespace aiq::test
