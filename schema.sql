@@ -135,9 +135,58 @@ CREATE TABLE submissions (
   created_at     INTEGER NOT NULL,
   withdrawn_at   INTEGER,
   correlation_id TEXT NOT NULL,
-  actor          TEXT NOT NULL         -- 'uid:1000'
+  actor          TEXT NOT NULL,        -- 'uid:1000'
+  batch_id       INTEGER,              -- of the batch line that it stands for; NULL: a single one
+  line           INTEGER
 ) STRICT;
 CREATE INDEX submissions_job ON submissions (job_id);
+
+-- A file of requests. Lines that were refused have no row but in batch_errors.
+CREATE TABLE batches (
+  batch_id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant         TEXT NOT NULL,
+  client_key     TEXT,                 -- --idempotency-key
+  fingerprint    BLOB NOT NULL CHECK (length(fingerprint) = 32),  -- of the file and of the options
+                                       -- that apply to each of its lines
+  -- staging: read and checked, nothing is visible (--atomic)
+  -- loading: its lines become jobs
+  -- loaded:  all of them did
+  state          TEXT NOT NULL CHECK (state IN ('staging', 'loading', 'loaded')),
+  stage_id       INTEGER,              -- where the lines of --atomic are collected
+  created_at     INTEGER NOT NULL,
+  loaded_at      INTEGER,
+  read_to        INTEGER NOT NULL DEFAULT 0,  -- number of the last line of the file taken in
+  lines          INTEGER NOT NULL DEFAULT 0,  -- taken in, blank ones left out; of these:
+  created        INTEGER NOT NULL DEFAULT 0,
+  existing       INTEGER NOT NULL DEFAULT 0,
+  cached         INTEGER NOT NULL DEFAULT 0,
+  rejected       INTEGER NOT NULL DEFAULT 0,
+  correlation_id TEXT NOT NULL,
+  actor          TEXT NOT NULL,
+  CHECK ((loaded_at IS NULL) = (state <> 'loaded'))
+) STRICT;
+CREATE UNIQUE INDEX batches_key ON batches (tenant, client_key) WHERE client_key IS NOT NULL;
+-- The same command again goes on with what an interrupted one left.
+CREATE INDEX batches_unfinished ON batches (fingerprint) WHERE state <> 'loaded';
+
+CREATE TABLE batch_lines (
+  batch_id      INTEGER NOT NULL REFERENCES batches (batch_id),
+  line          INTEGER NOT NULL CHECK (line >= 1),  -- of the file
+  custom_id     TEXT NOT NULL,
+  job_id        INTEGER,               -- NULL while staged
+  submission_id INTEGER,
+  PRIMARY KEY (batch_id, line)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX batch_lines_custom_id ON batch_lines (batch_id, custom_id);
+CREATE INDEX batch_lines_job ON batch_lines (batch_id, job_id);
+
+CREATE TABLE batch_errors (
+  batch_id INTEGER NOT NULL REFERENCES batches (batch_id),
+  line     INTEGER NOT NULL,
+  code     TEXT NOT NULL,
+  message  TEXT NOT NULL,              -- redacted
+  PRIMARY KEY (batch_id, line)
+) STRICT, WITHOUT ROWID;
 
 -- --idempotency-key: unique per tenant, kept also when the job is gone.
 CREATE TABLE client_keys (
@@ -174,7 +223,7 @@ CREATE TABLE attempts (
   retry_after_ms    INTEGER,
   error_code        TEXT,
   error_message     TEXT,              -- redacted
-  excerpt           TEXT,              -- first 2 KiB of an answer not understood, redacted
+  excerpt           TEXT,              -- first 2 KiB of the body of a failing answer, redacted
   late_result_id    INTEGER,           -- an answer that came after the lease was lost
   worker            TEXT NOT NULL,     -- 'pid:123'
   UNIQUE (job_id, generation, attempt),
@@ -189,6 +238,14 @@ CREATE TABLE results (
   body      BLOB NOT NULL              -- as received
 ) STRICT;
 
+-- Jobs that were answered from the cache and so point at the result of another one. A result
+-- stays while its own job, one of these or a cache entry needs it.
+CREATE TABLE result_shares (
+  result_id INTEGER NOT NULL,
+  job_id    INTEGER NOT NULL,
+  PRIMARY KEY (result_id, job_id)
+) STRICT, WITHOUT ROWID;
+
 -- Raw use of vendors, append-only. Meters are disjoint; a meter of 0 units has no row.
 CREATE TABLE usage_events (
   usage_id       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -200,7 +257,7 @@ CREATE TABLE usage_events (
   units          INTEGER NOT NULL CHECK (units > 0),
   occurred_at    INTEGER NOT NULL,     -- start of the attempt
   received_at    INTEGER NOT NULL,
-  attempt_id     INTEGER REFERENCES attempts (attempt_id),
+  attempt_id     INTEGER,              -- may be pruned; the event stays
   job_id         INTEGER,
   correlation_id TEXT,
   UNIQUE (tenant, event_id)
@@ -254,7 +311,7 @@ CREATE TABLE pauses (
   vendor     TEXT NOT NULL DEFAULT '',
   model      TEXT NOT NULL DEFAULT '',
   tenant     TEXT NOT NULL DEFAULT '',
-  cause      TEXT NOT NULL CHECK (cause IN ('operator', 'vendor_quota', 'auth')),
+  cause      TEXT NOT NULL CHECK (cause IN ('operator', 'vendor_quota', 'auth', 'restored')),
   reason     TEXT NOT NULL,
   until      INTEGER,                  -- NULL = until resumed
   actor      TEXT NOT NULL,
@@ -305,6 +362,19 @@ CREATE INDEX dead_letters_open ON dead_letters (dlq_id) WHERE state = 'open';
 -- A request that the vendor refused is not sent again by an equal submit.
 CREATE INDEX dead_letters_rejected ON dead_letters (idempotency_key)
   WHERE state = 'open' AND reason = 'rejected';
+
+-- What a request was before an operator edited it, as a dead letter of this generation.
+CREATE TABLE request_edits (
+  edit_id    INTEGER PRIMARY KEY AUTOINCREMENT,
+  job_id     INTEGER NOT NULL REFERENCES jobs (job_id),
+  generation INTEGER NOT NULL,
+  lane_id    INTEGER NOT NULL REFERENCES lanes (lane_id),
+  endpoint   TEXT NOT NULL,
+  body       BLOB NOT NULL,
+  edited_at  INTEGER NOT NULL,
+  actor      TEXT NOT NULL
+) STRICT;
+CREATE INDEX request_edits_job ON request_edits (job_id);
 
 -- One row per change of a job, written in its transaction.
 CREATE TABLE outbox (

@@ -183,6 +183,6 @@ struct StoreOptions {
 [[nodiscard]] std::unique_ptr<Reader> open_reader(const std::string& path);
 
 // The schema version that this program writes.
-inline constexpr std::int64_t kSchemaVersion = 1;
+inline constexpr std::int64_t kSchemaVersion = 2;
 
 }  // namespace aiq
