@@ -180,6 +180,51 @@ TEST_CASE("files: a folder with other things in it keeps its mode") {
   CHECK(mode_of(folder.file()) == 0640);
 }
 
+TEST_CASE("files: what is not ours keeps its bytes, mode and group") {
+  const TempFolder folder;
+  const std::string path = folder.file("thing");
+  StoreError::Kind expected = StoreError::Kind::corrupt;
+  std::string before;
+  StoreOptions options;
+  SUBCASE("a text") {
+    put_bytes(path, "127.0.0.1 localhost\n");
+  }
+  SUBCASE("a long one, for a group") {
+    put_bytes(path, std::string(20'000, 'x'));
+    options.group = getgrgid(getgid())->gr_name;
+  }
+  SUBCASE("a database of another program") {
+    Foreign(path).exec("CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+  }
+  SUBCASE("a database of another program that names itself") {
+    Foreign(path).exec("PRAGMA application_id = 7");
+  }
+  SUBCASE("a pipe") {
+    REQUIRE(mkfifo(path.c_str(), 0644) == 0);
+    expected = StoreError::Kind::io;
+  }
+  SUBCASE("a socket") {
+    REQUIRE(mknod(path.c_str(), S_IFSOCK | 0644, 0) == 0);
+    expected = StoreError::Kind::io;
+  }
+  REQUIRE(chmod(path.c_str(), 0644) == 0);
+  if (expected == StoreError::Kind::corrupt) before = bytes_of(path);
+  CHECK(kind_thrown([&] { open_file(path, options); }) == expected);
+  CHECK(mode_of(path) == 0644);
+  CHECK(mode_of(folder.path()) == 0700);
+  if (expected == StoreError::Kind::corrupt) CHECK(bytes_of(path) == before);
+  CHECK_FALSE(std::filesystem::exists(path + "-wal"));
+}
+
+TEST_CASE("files: one whose tables all stand in its log is ours, and so is one just begun") {
+  const TempFolder folder;
+  submit_one(*open_file(folder.file()), "a");
+  REQUIRE(std::filesystem::file_size(folder.file() + "-wal") > 0);
+  CHECK(open_file(folder.file())->job(1).has_value());
+  Foreign(folder.file("begun.db")).exec("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;");
+  submit_one(*open_file(folder.file("begun.db")), "b");
+}
+
 TEST_CASE("files: an unknown group is an error and makes nothing") {
   const TempFolder folder;
   StoreOptions options;
@@ -264,28 +309,30 @@ TEST_CASE("open: a migration keeps a copy and runs all its steps or none") {
   const TempFolder folder;
   submit_one(*open_file(folder.file()), "kept");
   const std::vector<MigrationStep> steps = {
-      {2, "ALTER TABLE meta ADD COLUMN note TEXT"},
-      {3, "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT; INSERT INTO extra VALUES (7)"}};
-  const std::string copy = migration_backup_path(folder.file(), 3);
-  CHECK(copy == folder.file() + ".before-v3");
+      {kSchemaVersion + 1, "ALTER TABLE meta ADD COLUMN note TEXT"},
+      {kSchemaVersion + 2,
+       "CREATE TABLE extra (id INTEGER PRIMARY KEY) STRICT; INSERT INTO extra VALUES (7)"}};
+  const std::int64_t last = steps.back().to;
+  const std::string copy = migration_backup_path(folder.file(), last);
+  CHECK(copy == folder.file() + ".before-v" + std::to_string(last));
   {
     SqliteDb db(folder.file(), SqliteMode::write, 100);
-    CHECK(schema_state(db, 3) == SchemaState::older);
+    CHECK(schema_state(db, last) == SchemaState::older);
     auto broken = steps;
     broken[1].sql = "INSERT INTO no_such_table VALUES (1)";
     CHECK_THROWS(migrate_schema(db, broken));
-    CHECK(db.pragma("PRAGMA user_version") == "1");
+    CHECK(db.pragma("PRAGMA user_version") == std::to_string(kSchemaVersion));
     CHECK(db.pragma("SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'note'") == "0");
     migrate_schema(db, steps);
-    CHECK(db.pragma("PRAGMA user_version") == "3");
+    CHECK(db.pragma("PRAGMA user_version") == std::to_string(last));
     CHECK(db.pragma("SELECT id FROM extra") == "7");
-    CHECK(schema_state(db, 3) == SchemaState::current);
+    CHECK(schema_state(db, last) == SchemaState::current);
   }
   CHECK(mode_of(copy) == 0600);
   CHECK_FALSE(std::filesystem::exists(copy + ".part"));
   // The copy is the old version, whole.
   const auto old = open_reader(copy);
-  CHECK(old->info().schema_version == 1);
+  CHECK(old->info().schema_version == kSchemaVersion);
   CHECK(old->job(1)->correlation_id == "c-kept");
 }
 

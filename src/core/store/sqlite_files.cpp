@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "core/base/file.h"
@@ -60,6 +63,39 @@ void set_access(const std::string& path, mode_t mode, std::optional<gid_t> gid) 
   }
 }
 
+// What a file is by its first bytes, which SQLite keeps there (https://sqlite.org/fileformat.html):
+// the title, at 28 the number of pages, at 40 the schema's counter, at 68 the application's id.
+constexpr std::size_t kHeaderBytes = 100;
+
+std::uint32_t big_endian(const unsigned char* at) {
+  return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 |
+         std::uint32_t{at[3]};
+}
+
+bool is_ours(int fd) {
+  std::array<unsigned char, kHeaderBytes> header{};
+  const ssize_t got = pread(fd, header.data(), header.size(), 0);
+  if (got == 0) return true;  // empty: made by a creation that did not come further
+  constexpr std::string_view kTitle("SQLite format 3", 16);  // with its zero
+  if (got != static_cast<ssize_t>(header.size()) ||
+      !std::equal(kTitle.begin(), kTitle.end(), header.begin())) {
+    return false;
+  }
+  const std::uint32_t application = big_endian(&header[68]);
+  if (application == kApplicationId) return true;
+  // A database without a table: the first ones may still stand in its log.
+  return application == 0 && big_endian(&header[28]) <= 1 && big_endian(&header[40]) == 0;
+}
+
+// Throws unless there is a regular file or none. Before it is opened: of a device or a pipe, that
+// alone may change something.
+void check_kind(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return;
+  if (S_ISDIR(info.st_mode)) throw_file_error(path, "open", EISDIR);
+  throw StoreError(StoreError::Kind::io, path + " is not a regular file");
+}
+
 // Whether the folder holds nothing but this database and what stands beside it. Another one is
 // its owner's to open: it may be somebody's home.
 bool holds_only(const std::string& folder, const std::string& path) {
@@ -88,20 +124,24 @@ void throw_file_error(const std::string& path, const char* action, int code) {
 void prepare_files(const std::string& path, const StoreOptions& options) {
   const std::optional<gid_t> gid = group_id(options.group, path);
   const mode_t mode = gid ? 0640 : 0600;
+  check_kind(path);
   const std::string folder = folder_of(path);
   if (const auto made = make_folders(folder, gid ? 0750 : 0700); !made) {
     throw StoreError(kind_of_errno(made.error().code), made.error().message);
   }
-  if (gid && holds_only(folder, path)) set_access(folder, 0750, gid);
   {
-    const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, mode));
+    const Fd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, mode));
     if (!file) throw_file_error(path, "open", errno);
     struct stat info {};
     if (fstat(file.get(), &info) == 0 && info.st_nlink > 1) {
       throw StoreError(StoreError::Kind::io,
                        path + " has a second name (a hard link): its log and lock would be two");
     }
+    if (!is_ours(file.get())) {
+      throw StoreError(StoreError::Kind::corrupt, path + " is no database of aiq");
+    }
   }
+  if (gid && holds_only(folder, path)) set_access(folder, 0750, gid);
   secure_files(path, options);
 }
 

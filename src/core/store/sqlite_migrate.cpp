@@ -20,9 +20,6 @@ extern const char* const kSchemaSql;
 
 namespace {
 
-// "aiq" and a zero: tells our files from those of other programs.
-constexpr std::int64_t kApplicationId = 0x61697100;
-
 constexpr const char* kSetMeta = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
 
 std::int64_t number(SqliteDb& db, const char* sql) {
@@ -85,7 +82,7 @@ SchemaState schema_state(SqliteDb& db, std::int64_t current) {
   if (version == 0 && number(db, "SELECT count(*) FROM sqlite_schema") == 0) {
     return SchemaState::absent;
   }
-  if (number(db, "PRAGMA application_id") != kApplicationId) {
+  if (number(db, "PRAGMA application_id") != std::int64_t{kApplicationId}) {
     throw StoreError(StoreError::Kind::corrupt,
                      db.path() + ": this is a database of another program");
   }
@@ -99,15 +96,16 @@ SchemaState schema_state(SqliteDb& db, std::int64_t current) {
 }
 
 void create_schema(SqliteDb& db, UnixMs now, DurationMs age_step_ms) {
-  // Both before the first table: neither can change later without rewriting the file.
+  // Before the first table: it can't change later without rewriting the file.
   db.exec("PRAGMA page_size = 8192");
+  // Before the log, so that the file itself says from its first page on whose it is.
+  db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   use_wal(db);
   in_transaction(db, [&] {
     db.exec(kSchemaSql);
     run(db, kSetMeta, "created_at", std::to_string(now));
     run(db, kSetMeta, "key_version", kKeyVersion);
     run(db, kSetMeta, "age_step_ms", std::to_string(age_step_ms));
-    db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
     set_user_version(db, kSchemaVersion);
   });
 }
