@@ -246,27 +246,321 @@ CREATE TABLE result_shares (
   PRIMARY KEY (result_id, job_id)
 ) STRICT, WITHOUT ROWID;
 
+-- ---- Money. Amounts are pico: 10^-12 of the currency, exact integers. A sum that may pass int64
+-- stands in two columns: NAME_whole x 10^12 + NAME_pico. Periods are UTC hours by their start.
+-- `source` tells where a row came from: '' is this aiq, another name an import. Ids of imported
+-- rows are unique within their source.
+
 -- Raw use of vendors, append-only. Meters are disjoint; a meter of 0 units has no row.
 CREATE TABLE usage_events (
   usage_id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  source         TEXT NOT NULL DEFAULT '',
   tenant         TEXT NOT NULL,
-  event_id       TEXT NOT NULL,        -- 'job:<id>:<generation>.<attempt>:<meter>'
-  vendor         TEXT NOT NULL,
+  event_id       TEXT NOT NULL CHECK (length(event_id) BETWEEN 1 AND 200),
+                                       -- ours: 'job:<id>:<generation>.<attempt>:<meter>'
+  vendor         TEXT NOT NULL DEFAULT '',
   model          TEXT NOT NULL,
   meter          TEXT NOT NULL CHECK (length(meter) BETWEEN 1 AND 32),
   units          INTEGER NOT NULL CHECK (units > 0),
-  occurred_at    INTEGER NOT NULL,     -- start of the attempt
+  context_tokens INTEGER,              -- prompt tokens of its request, for prices with a threshold
+  unit_pico      INTEGER CHECK (unit_pico >= 0),  -- its own price; NULL: the price book's
+  currency       TEXT,                 -- of its own price
+  occurred_at    INTEGER NOT NULL,     -- ours: start of the attempt
   received_at    INTEGER NOT NULL,
   attempt_id     INTEGER,              -- may be pruned; the event stays
   job_id         INTEGER,
+  job_ref        TEXT,                 -- job id of another system
   correlation_id TEXT,
-  UNIQUE (tenant, event_id)
+  payload_hash   TEXT,                 -- of all but received_at; NULL: ours, delivered once
+  CHECK ((unit_pico IS NULL) OR (currency IS NOT NULL)),
+  UNIQUE (tenant, event_id, source)
 ) STRICT;
 CREATE INDEX usage_events_job ON usage_events (job_id) WHERE job_id IS NOT NULL;
 CREATE TRIGGER usage_events_no_update BEFORE UPDATE ON usage_events
 BEGIN SELECT RAISE(ABORT, 'usage_events is append-only'); END;
 CREATE TRIGGER usage_events_no_delete BEFORE DELETE ON usage_events
 BEGIN SELECT RAISE(ABORT, 'usage_events is append-only'); END;
+
+-- Redeliveries of an event with the same payload.
+CREATE TABLE usage_duplicates (
+  duplicate_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  source       TEXT NOT NULL,
+  tenant       TEXT NOT NULL,
+  event_id     TEXT NOT NULL,
+  occurred_at  INTEGER NOT NULL,
+  received_at  INTEGER NOT NULL
+) STRICT;
+
+-- Deliveries of a known event with another payload: kept apart until a person decides.
+CREATE TABLE usage_conflicts (
+  conflict_id  INTEGER PRIMARY KEY AUTOINCREMENT,
+  source       TEXT NOT NULL,
+  tenant       TEXT NOT NULL,
+  event_id     TEXT NOT NULL,
+  vendor       TEXT NOT NULL,
+  model        TEXT NOT NULL,
+  meter        TEXT NOT NULL,
+  units        INTEGER NOT NULL,
+  context_tokens INTEGER,
+  unit_pico    INTEGER,
+  currency     TEXT,
+  occurred_at  INTEGER NOT NULL,
+  received_at  INTEGER NOT NULL,
+  job_ref      TEXT,
+  correlation_id TEXT,
+  payload_hash TEXT NOT NULL,
+  state        TEXT NOT NULL CHECK (state IN ('open', 'kept', 'replaced')),
+                                       -- kept: the first payload holds; replaced: this one does
+  reason       TEXT,
+  actor        TEXT,
+  decided_at   INTEGER,
+  UNIQUE (tenant, event_id, source, payload_hash),
+  CHECK ((decided_at IS NULL) = (state = 'open'))
+) STRICT;
+
+-- Events that are not posted yet: `new` ones are collected here by aggregation, the others wait
+-- for a price or for the end of a freeze.
+CREATE TABLE usage_pending (
+  tenant   TEXT NOT NULL,
+  period   INTEGER NOT NULL,
+  usage_id INTEGER NOT NULL,
+  why      TEXT NOT NULL CHECK (why IN ('new', 'unpriced', 'frozen')),
+  PRIMARY KEY (tenant, period, usage_id)
+) STRICT, WITHOUT ROWID;
+
+-- usage_seen: aggregation has collected every event up to this id.
+CREATE TABLE cost_state (
+  name TEXT PRIMARY KEY NOT NULL,
+  n    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO cost_state (name, n) VALUES ('usage_seen', 0);
+
+-- The price book, append-only. The price of a time: the latest effective_from not after it, of
+-- these the latest row. above_tokens > 0: of requests with more prompt tokens than that.
+CREATE TABLE prices (
+  price_id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  vendor         TEXT NOT NULL,
+  model          TEXT NOT NULL,
+  meter          TEXT NOT NULL,
+  currency       TEXT NOT NULL CHECK (length(currency) = 3),
+  above_tokens   INTEGER NOT NULL DEFAULT 0 CHECK (above_tokens >= 0),
+  unit_pico      INTEGER CHECK (unit_pico >= 0),  -- per unit; NULL: known to have none
+  effective_from INTEGER NOT NULL,
+  origin         TEXT NOT NULL,        -- 'set', 'litellm', 'aiq'
+  actor          TEXT NOT NULL,
+  created_at     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX prices_of_model ON prices (model, meter, vendor, effective_from, price_id);
+CREATE TRIGGER prices_no_update BEFORE UPDATE ON prices
+BEGIN SELECT RAISE(ABORT, 'prices is append-only'); END;
+CREATE TRIGGER prices_no_delete BEFORE DELETE ON prices
+BEGIN SELECT RAISE(ABORT, 'prices is append-only'); END;
+
+-- One unit of aggregation: a tenant and period, each time it was worked on.
+CREATE TABLE cost_runs (
+  run_id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  source         TEXT NOT NULL DEFAULT '',
+  call_id        TEXT NOT NULL,        -- of the command or of the daemon's turn
+  tenant         TEXT NOT NULL,
+  period         INTEGER NOT NULL,
+  initiator      TEXT NOT NULL CHECK (initiator IN ('daemon', 'command', 'import')),
+  job_ref        TEXT,                 -- job id of another system
+  started_at     INTEGER NOT NULL,
+  finished_at    INTEGER,
+  retry_count    INTEGER NOT NULL DEFAULT 0,
+  outcome        TEXT CHECK (outcome IN ('done', 'busy', 'frozen', 'failed', 'abandoned')),
+  events         INTEGER NOT NULL DEFAULT 0,  -- = posted + replayed + conflicts + unpriced
+  posted         INTEGER NOT NULL DEFAULT 0,
+  replayed       INTEGER NOT NULL DEFAULT 0,
+  conflicts      INTEGER NOT NULL DEFAULT 0,
+  unpriced       INTEGER NOT NULL DEFAULT 0,
+  late           INTEGER NOT NULL DEFAULT 0,
+  correlation_id TEXT NOT NULL,
+  actor          TEXT NOT NULL,
+  CHECK (events = posted + replayed + conflicts + unpriced),
+  CHECK ((finished_at IS NULL) = (outcome IS NULL))
+) STRICT;
+CREATE INDEX cost_runs_unit ON cost_runs (tenant, period);
+CREATE INDEX cost_runs_open ON cost_runs (run_id) WHERE outcome IS NULL;
+
+-- A stop for a tenant's hours from period_from (included) to period_to (not included).
+CREATE TABLE freezes (
+  freeze_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant      TEXT NOT NULL,
+  period_from INTEGER NOT NULL,
+  period_to   INTEGER NOT NULL,
+  origin      TEXT NOT NULL,           -- 'operator' or 'import:<id>'
+  until       INTEGER,                 -- NULL: until lifted
+  reason      TEXT NOT NULL,
+  actor       TEXT NOT NULL,
+  created_at  INTEGER NOT NULL,
+  lifted_at   INTEGER,
+  lifted_by   TEXT,
+  CHECK (period_from < period_to)
+) STRICT;
+CREATE INDEX freezes_in_force ON freezes (tenant, period_from) WHERE lifted_at IS NULL;
+
+CREATE TABLE credit_notes (
+  credit_id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  source         TEXT NOT NULL DEFAULT '',
+  credit_note_id TEXT NOT NULL,
+  tenant         TEXT NOT NULL,
+  service_period INTEGER NOT NULL,
+  amount_pico    INTEGER NOT NULL,     -- as it is posted: negative reduces
+  currency       TEXT NOT NULL,
+  status         TEXT NOT NULL,        -- 'approved' counts
+  reason         TEXT NOT NULL,
+  approved_by    TEXT,
+  created_at     INTEGER NOT NULL,
+  UNIQUE (credit_note_id, source)
+) STRICT;
+
+-- What is owed, append-only. The key makes every retry of a posting harmless.
+CREATE TABLE cost_ledger (
+  entry_id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  source          TEXT NOT NULL DEFAULT '',
+  given_id        TEXT,                -- ledger id of another system
+  idempotency_key TEXT NOT NULL,
+  tenant          TEXT NOT NULL,
+  source_type     TEXT NOT NULL,       -- ours: usage, credit_note, reversal, reprice
+  source_ref      TEXT NOT NULL,       -- event id, note id, ledger id
+  service_period  INTEGER NOT NULL,
+  posting_period  INTEGER NOT NULL,
+  occurred_at     INTEGER NOT NULL,
+  posted_at       INTEGER NOT NULL,
+  amount_pico     INTEGER NOT NULL,
+  currency        TEXT NOT NULL,
+  usage_id        INTEGER,             -- the event behind it; of a reversal the reversed row's
+  price_id        INTEGER,             -- NULL: the event's own price
+  reverses        INTEGER,             -- entry_id
+  reprices        INTEGER,             -- entry_id
+  repair_id       INTEGER,             -- booked by this repair
+  payload_hash    TEXT NOT NULL,
+  job_id          TEXT,
+  run_id          INTEGER,
+  retry_count     INTEGER NOT NULL DEFAULT 0,
+  correlation_id  TEXT,
+  reason          TEXT,
+  actor           TEXT,
+  UNIQUE (idempotency_key, source),
+  CHECK (service_period % 3600000 = 0 AND posting_period % 3600000 = 0)
+) STRICT;
+CREATE UNIQUE INDEX cost_ledger_given ON cost_ledger (given_id, source) WHERE given_id IS NOT NULL;
+CREATE INDEX cost_ledger_service ON cost_ledger (tenant, service_period);
+CREATE INDEX cost_ledger_posting ON cost_ledger (tenant, posting_period);
+CREATE INDEX cost_ledger_origin ON cost_ledger (source_ref, tenant, source_type);
+CREATE INDEX cost_ledger_reverses ON cost_ledger (reverses) WHERE reverses IS NOT NULL;
+CREATE INDEX cost_ledger_reprices ON cost_ledger (reprices) WHERE reprices IS NOT NULL;
+CREATE TRIGGER cost_ledger_no_update BEFORE UPDATE ON cost_ledger
+BEGIN SELECT RAISE(ABORT, 'cost_ledger is append-only'); END;
+CREATE TRIGGER cost_ledger_no_delete BEFORE DELETE ON cost_ledger
+BEGIN SELECT RAISE(ABORT, 'cost_ledger is append-only'); END;
+
+-- The projection that a dashboard shows: a tenant's hour in one currency, recomputed from the
+-- ledger and never added to.
+CREATE TABLE tenant_cost_summary (
+  summary_id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  source              TEXT NOT NULL DEFAULT '',
+  tenant              TEXT NOT NULL,
+  period              INTEGER NOT NULL,
+  currency            TEXT NOT NULL,
+  service_total_whole INTEGER NOT NULL,  -- of the rows with this service_period
+  service_total_pico  INTEGER NOT NULL,
+  billed_total_whole  INTEGER,           -- of the rows with this posting_period; NULL: an imported
+  billed_total_pico   INTEGER,           -- row that knows only the one total
+  usage_whole         INTEGER NOT NULL DEFAULT 0,  -- the service total by kind of row
+  usage_pico          INTEGER NOT NULL DEFAULT 0,
+  credit_whole        INTEGER NOT NULL DEFAULT 0,
+  credit_pico         INTEGER NOT NULL DEFAULT 0,
+  correction_whole    INTEGER NOT NULL DEFAULT 0,
+  correction_pico     INTEGER NOT NULL DEFAULT 0,
+  ledger_rows         INTEGER NOT NULL DEFAULT 0,  -- with this service_period
+  events              INTEGER NOT NULL DEFAULT 0,  -- usage rows of these
+  watermark           INTEGER NOT NULL DEFAULT 0,  -- latest entry_id that it has seen
+  content_hash        TEXT NOT NULL DEFAULT '',    -- over totals and counts
+  updated_at          INTEGER NOT NULL,
+  UNIQUE (tenant, period, currency)
+) STRICT;
+
+-- What a tenant is asked to pay. Issued ones never change.
+CREATE TABLE invoices (
+  invoice_key  INTEGER PRIMARY KEY AUTOINCREMENT,
+  source       TEXT NOT NULL DEFAULT '',
+  given_id     TEXT,                   -- invoice id of another system
+  tenant       TEXT NOT NULL,
+  currency     TEXT NOT NULL,
+  period_start INTEGER NOT NULL,
+  period_end   INTEGER NOT NULL,
+  state        TEXT NOT NULL CHECK (state IN ('draft', 'held', 'issued', 'void')),
+  total_whole  INTEGER NOT NULL,       -- rounded to the minor unit
+  total_pico   INTEGER NOT NULL,
+  rounding_pico INTEGER NOT NULL,      -- total - exact sum of the lines
+  lines        TEXT NOT NULL,          -- JSON array
+  held_reason  TEXT,
+  created_at   INTEGER NOT NULL,
+  updated_at   INTEGER NOT NULL,
+  issued_at    INTEGER,
+  actor        TEXT NOT NULL,
+  CHECK (period_start < period_end),
+  CHECK ((issued_at IS NULL) = (state <> 'issued'))
+) STRICT;
+CREATE UNIQUE INDEX invoices_given ON invoices (given_id, source) WHERE given_id IS NOT NULL;
+CREATE INDEX invoices_of_tenant ON invoices (tenant, period_start);
+CREATE TRIGGER invoices_issued_no_update BEFORE UPDATE ON invoices WHEN OLD.state = 'issued'
+BEGIN SELECT RAISE(ABORT, 'an issued invoice never changes'); END;
+CREATE TRIGGER invoices_no_delete BEFORE DELETE ON invoices
+BEGIN SELECT RAISE(ABORT, 'invoices are voided, not deleted'); END;
+
+-- The hours of each invoice that is not void: one hour belongs to one invoice.
+CREATE TABLE invoice_hours (
+  tenant      TEXT NOT NULL,
+  currency    TEXT NOT NULL,
+  period      INTEGER NOT NULL,
+  invoice_key INTEGER NOT NULL REFERENCES invoices (invoice_key),
+  issued      INTEGER NOT NULL DEFAULT 0 CHECK (issued IN (0, 1)),
+  PRIMARY KEY (tenant, currency, period)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX invoice_hours_invoice ON invoice_hours (invoice_key);
+CREATE TRIGGER invoice_hours_issued_no_update BEFORE UPDATE ON invoice_hours WHEN OLD.issued = 1
+BEGIN SELECT RAISE(ABORT, 'an issued invoice never changes'); END;
+CREATE TRIGGER invoice_hours_issued_no_delete BEFORE DELETE ON invoice_hours WHEN OLD.issued = 1
+BEGIN SELECT RAISE(ABORT, 'an issued invoice never changes'); END;
+
+-- Nothing is booked into an issued hour, but by an import (as found) or a repair (what the invoice
+-- billed); nothing of use into a frozen one, but by these.
+CREATE TRIGGER cost_ledger_issued BEFORE INSERT ON cost_ledger
+WHEN NEW.given_id IS NULL AND NEW.repair_id IS NULL AND EXISTS (
+  SELECT 1 FROM invoice_hours h WHERE h.tenant = NEW.tenant AND h.currency = NEW.currency
+    AND h.period = NEW.posting_period AND h.issued = 1)
+BEGIN SELECT RAISE(ABORT, 'the posting period has an issued invoice'); END;
+CREATE TRIGGER cost_ledger_frozen BEFORE INSERT ON cost_ledger
+WHEN NEW.source_type = 'usage' AND NEW.given_id IS NULL AND NEW.repair_id IS NULL AND EXISTS (
+  SELECT 1 FROM freezes f WHERE f.tenant = NEW.tenant AND f.lifted_at IS NULL
+    AND (f.until IS NULL OR f.until > NEW.posted_at)
+    AND ((NEW.service_period >= f.period_from AND NEW.service_period < f.period_to)
+      OR (NEW.posting_period >= f.period_from AND NEW.posting_period < f.period_to)))
+BEGIN SELECT RAISE(ABORT, 'the period is frozen'); END;
+
+-- Findings that a person has seen and accepts. The id is a hash of what the finding says.
+CREATE TABLE audit_acks (
+  finding_id TEXT PRIMARY KEY NOT NULL,
+  code       TEXT NOT NULL,
+  tenant     TEXT NOT NULL,
+  reason     TEXT NOT NULL,
+  actor      TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+-- Repairs that were carried out, with the state before and after.
+CREATE TABLE repairs (
+  repair_id    INTEGER PRIMARY KEY AUTOINCREMENT,
+  plan_hash    TEXT NOT NULL UNIQUE,
+  plan         TEXT NOT NULL,          -- JSON
+  snapshot     TEXT NOT NULL,          -- JSON: what it found
+  result       TEXT NOT NULL,          -- JSON: what it did
+  actor        TEXT NOT NULL,
+  applied_at   INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE cache_entries (
   cache_key     BLOB PRIMARY KEY NOT NULL CHECK (length(cache_key) = 32),

@@ -15,9 +15,9 @@ constexpr const char* kEndAttempt =
 constexpr const char* kInsertResult = "INSERT INTO results (job_id, body) VALUES (?1, ?2)";
 constexpr const char* kInsertUsage =
     "INSERT INTO usage_events (tenant, event_id, vendor, model, meter, units, occurred_at, "
-    "received_at, attempt_id, job_id, correlation_id) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
-    "ON CONFLICT (tenant, event_id) DO NOTHING";
+    "received_at, attempt_id, job_id, correlation_id, context_tokens) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+    "ON CONFLICT (tenant, event_id, source) DO NOTHING";
 
 // Conditional on the token: the row is what decides, not what was read before.
 constexpr const char* kFinishJob =
@@ -122,12 +122,14 @@ void SqliteStore::end_attempt_row(const AttemptClose& close) {
 void SqliteStore::add_usage(const AttemptRef& attempt, const Usage& usage,
                             const std::string& correlation_id, UnixMs now) {
   const Lane& lane = queries_.lane(attempt.lane_id);
+  const std::int64_t prompt = usage[Meter::input] + usage[Meter::cache_read] +
+                              usage[Meter::cache_write_5m] + usage[Meter::cache_write_1h];
   for (int i = 0; i < kMeterCount; ++i) {
     const auto meter = static_cast<Meter>(i);
     if (usage[meter] == 0) continue;
     run(db_, kInsertUsage, lane.tenant, event_id(attempt, meter), lane.vendor, lane.model,
         to_string(meter), usage[meter], attempt.started_at, now, attempt.attempt_id, attempt.job_id,
-        correlation_id);
+        correlation_id, prompt);
   }
 }
 

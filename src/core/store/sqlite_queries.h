@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "core/store/rows.h"
+#include "core/store/sqlite_audit.h"
 #include "core/store/sqlite_db.h"
+#include "core/store/sqlite_ledger.h"
+#include "core/store/sqlite_prices.h"
 #include "core/store/store.h"
 
 namespace aiq {
@@ -129,6 +132,9 @@ class SqliteReads : public Interface {
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) override {
     return limited()->dead_letter(dlq_id);
   }
+  PriceBook& prices() override { return prices_; }
+  CostLedger& ledger() override { return ledger_; }
+  CostAudit& audit() override { return audit_; }
   DbInfo info() override { return limited()->info(); }
   std::vector<std::string> check() override {
     prepare_read();
@@ -142,13 +148,16 @@ class SqliteReads : public Interface {
   static constexpr DurationMs kReadLimitMs = 2'000;
 
   SqliteReads(const std::string& path, SqliteMode mode, DurationMs busy_ms)
-      : db_(path, mode, busy_ms), queries_(db_) {}
+      : db_(path, mode, busy_ms), queries_(db_), prices_(db_), ledger_(db_), audit_(db_) {}
 
   // Called before every read.
   virtual void prepare_read() {}
 
   SqliteDb db_;
   SqliteQueries queries_;
+  SqlitePrices prices_;
+  SqliteLedger ledger_;
+  SqliteAudit audit_;
   DurationMs read_limit_ms_ = kReadLimitMs;
 
  private:

@@ -23,6 +23,10 @@
 
 namespace aiq {
 
+class PriceBook;   // price_book.h
+class CostLedger;  // cost_ledger.h
+class CostAudit;   // cost_audit.h
+
 // Thread-compatible: one Reader per thread. Every call is one short read; a call that runs longer
 // than 2 s is interrupted (StoreError busy).
 class Reader {
@@ -55,6 +59,12 @@ class Reader {
   virtual std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter,
                                                     const Page& page) = 0;
   virtual std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) = 0;
+
+  // The parts that deal with money, each an interface of its own. Their calls have no time limit
+  // of their own.
+  virtual PriceBook& prices() = 0;
+  virtual CostLedger& ledger() = 0;
+  virtual CostAudit& audit() = 0;
 
   virtual DbInfo info() = 0;
   // Faults found, one sentence each: integrity, foreign keys, kept counts, dangling pointers.
