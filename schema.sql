@@ -116,10 +116,11 @@ CREATE TABLE requests (
   safety TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
+-- Without a foreign key: with one, each job that is removed would be looked for in the whole table.
 CREATE TABLE job_labels (
   key    TEXT NOT NULL,
   value  TEXT NOT NULL,
-  job_id INTEGER NOT NULL REFERENCES jobs (job_id),
+  job_id INTEGER NOT NULL,
   PRIMARY KEY (key, value, job_id)
 ) STRICT, WITHOUT ROWID;
 

@@ -1,4 +1,4 @@
-# Writes OUT, a C++ file that defines kSchemaSql with the text of SCHEMA.
+# Writes OUT, a C++ file that defines NAME with the text of SCHEMA.
 file(READ ${SCHEMA} text)
 # A string literal has a length limit; pieces are joined by the compiler.
 string(LENGTH "${text}" total)
@@ -9,4 +9,4 @@ while(at LESS total)
   string(APPEND body "R\"__aiq__(${piece})__aiq__\"\n")
   math(EXPR at "${at} + 8000")
 endwhile()
-file(WRITE ${OUT} "namespace aiq {\nextern const char* const kSchemaSql;\nconst char* const kSchemaSql =\n${body};\n}  // namespace aiq\n")
+file(WRITE ${OUT} "namespace aiq {\nextern const char* const ${NAME};\nconst char* const ${NAME} =\n${body};\n}  // namespace aiq\n")

@@ -72,19 +72,20 @@ std::uint32_t big_endian(const unsigned char* at) {
          std::uint32_t{at[3]};
 }
 
-bool is_ours(int fd) {
+FileKind kind_of_bytes(int fd) {
   std::array<unsigned char, kHeaderBytes> header{};
   const ssize_t got = pread(fd, header.data(), header.size(), 0);
-  if (got == 0) return true;  // empty: made by a creation that did not come further
+  if (got == 0) return FileKind::empty;
   constexpr std::string_view kTitle("SQLite format 3", 16);  // with its zero
   if (got != static_cast<ssize_t>(header.size()) ||
       !std::equal(kTitle.begin(), kTitle.end(), header.begin())) {
-    return false;
+    return FileKind::foreign;
   }
   const std::uint32_t application = big_endian(&header[68]);
-  if (application == kApplicationId) return true;
+  if (application == kApplicationId) return FileKind::ours;
   // A database without a table: the first ones may still stand in its log.
-  return application == 0 && big_endian(&header[28]) <= 1 && big_endian(&header[40]) == 0;
+  const bool bare = big_endian(&header[28]) <= 1 && big_endian(&header[40]) == 0;
+  return application == 0 && bare ? FileKind::ours : FileKind::foreign;
 }
 
 // Throws unless there is a regular file or none. Before it is opened: of a device or a pipe, that
@@ -121,6 +122,14 @@ void throw_file_error(const std::string& path, const char* action, int code) {
                    std::string("cannot ") + action + " " + path + ": " + errno_text(code));
 }
 
+FileKind kind_of_file(const std::string& path) {
+  check_kind(path);
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && (errno == ENOENT || errno == ENOTDIR)) return FileKind::absent;
+  if (!file) throw_file_error(path, "open", errno);
+  return kind_of_bytes(file.get());
+}
+
 void prepare_files(const std::string& path, const StoreOptions& options) {
   const std::optional<gid_t> gid = group_id(options.group, path);
   const mode_t mode = gid ? 0640 : 0600;
@@ -137,7 +146,7 @@ void prepare_files(const std::string& path, const StoreOptions& options) {
       throw StoreError(StoreError::Kind::io,
                        path + " has a second name (a hard link): its log and lock would be two");
     }
-    if (!is_ours(file.get())) {
+    if (kind_of_bytes(file.get()) == FileKind::foreign) {
       throw StoreError(StoreError::Kind::corrupt, path + " is no database of aiq");
     }
   }

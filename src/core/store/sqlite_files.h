@@ -17,6 +17,16 @@ inline constexpr std::uint32_t kApplicationId = 0x61697100;
 // StoreError by errno. `action`: "open", "create", "write".
 [[noreturn]] void throw_file_error(const std::string& path, const char* action, int code);
 
+enum class FileKind {
+  absent,
+  empty,
+  ours,     // a database of aiq, or one without a table and without the name of another program
+  foreign,  // anything else
+};
+// By the first bytes. Throws StoreError: not a regular file (io; a folder: readonly), or it can't
+// be read. Not while this process has a connection to the file, see prepare_files().
+[[nodiscard]] FileKind kind_of_file(const std::string& path);
+
 // Makes folder and file when absent (an empty file: SQLite makes the rest) and secures the files. A
 // new folder is 0700; with a group, one that holds nothing else becomes 0750. What is not a regular
 // file (io) and what is neither empty nor a database of aiq (corrupt) is refused and stays as it

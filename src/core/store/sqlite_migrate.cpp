@@ -1,22 +1,14 @@
 #include "core/store/sqlite_migrate.h"
 
-#include <SQLiteCpp/Backup.h>
-#include <SQLiteCpp/Exception.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-
 #include "core/base/check.h"
-#include "core/base/file.h"
 #include "core/model/request.h"
+#include "core/store/sqlite_copy.h"
 #include "core/store/sqlite_files.h"
 
 namespace aiq {
 
 extern const char* const kSchemaSql;
+extern const char* const kMigration2Sql;
 
 namespace {
 
@@ -45,35 +37,11 @@ void in_transaction(SqliteDb& db, Body body) {
   }
 }
 
-void sync_path(const std::string& path, int flags) {
-  const Fd file(open(path.c_str(), flags | O_CLOEXEC));
-  if (!file || fsync(file.get()) != 0) throw_file_error(path, "write", errno);
-}
-
-void back_up(SqliteDb& db, const std::string& target) {
-  const std::string part = target + ".part";
-  {
-    // Made before SQLite opens it, so that it is never readable for others.
-    const Fd file(open(part.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file) throw_file_error(part, "create", errno);
-  }
-  try {
-    SQLite::Database copy(part, SQLite::OPEN_READWRITE);
-    SQLite::Backup backup(copy, db.database());
-    backup.executeStep(-1);
-  } catch (const SQLite::Exception& error) {
-    throw_sqlite_error(part, error.getExtendedErrorCode(), error.what());
-  }
-  sync_path(part, O_RDWR);
-  if (std::rename(part.c_str(), target.c_str()) != 0) throw_file_error(target, "create", errno);
-  sync_path(folder_of(target), O_RDONLY | O_DIRECTORY);
-}
-
 }  // namespace
 
 const std::vector<MigrationStep>& migration_steps() {
-  // Version 1 is schema.sql: nothing is older yet.
-  static const std::vector<MigrationStep> steps;
+  static const std::vector<MigrationStep> steps = {{2, kMigration2Sql}};
+  AIQ_CHECK(steps.back().to == kSchemaVersion);
   return steps;
 }
 
@@ -110,10 +78,14 @@ void create_schema(SqliteDb& db, UnixMs now, DurationMs age_step_ms) {
   });
 }
 
-void migrate_schema(SqliteDb& db, const std::vector<MigrationStep>& steps) {
+void migrate_schema(SqliteDb& db, const std::vector<MigrationStep>& steps, bool keep_copy) {
   AIQ_CHECK(!steps.empty());
   const std::int64_t version = number(db, "PRAGMA user_version");
-  if (!db.in_memory()) back_up(db, migration_backup_path(db.path(), steps.back().to));
+  if (keep_copy && !db.in_memory()) {
+    const std::string copy = migration_backup_path(db.path(), steps.back().to);
+    const Fd held = copy_database(db, copy + ".part");
+    (void)put_in_place(copy + ".part", copy, /*replace=*/true);
+  }
   in_transaction(db, [&] {
     std::int64_t at = version;
     for (const MigrationStep& step : steps) {

@@ -1,6 +1,6 @@
 #pragma once
 // The schema of a file: made, brought up to date, or refused. The version stands in user_version;
-// version 1 is schema.sql, and every later one is a numbered step from the one before.
+// a new file gets schema.sql, an older one reaches the same by numbered steps (migrations/N.sql).
 
 #include <vector>
 
@@ -29,9 +29,10 @@ enum class SchemaState {
 // Makes the tables in an empty database, in one transaction.
 void create_schema(SqliteDb& db, UnixMs now, DurationMs age_step_ms);
 
-// Copies the file to PATH.before-vN (N: the last step's version), then runs the steps that are
-// due, all or none.
-void migrate_schema(SqliteDb& db, const std::vector<MigrationStep>& steps);
+// Runs the steps that are due, all or none. Before them, with `keep_copy`, copies the file to
+// PATH.before-vN (N: the last step's version); an older copy of that name is replaced, so that a
+// migration that fails at every start fills no disk.
+void migrate_schema(SqliteDb& db, const std::vector<MigrationStep>& steps, bool keep_copy = true);
 
 // Where migrate_schema() puts the copy.
 [[nodiscard]] std::string migration_backup_path(const std::string& db_path, std::int64_t to);
