@@ -1,63 +1,25 @@
-// aiq db init, aiq db info, aiq db check
+// aiq db init, aiq db info, aiq db check; the others stand in cmd_db_keeping.cpp and
+// cmd_db_prune.cpp
 
 #include <unistd.h>
 
-#include <cerrno>
-
 #include "cli/commands.h"
+#include "cli/db_file.h"
 #include "cli/render.h"
-#include "core/base/file.h"
-#include "core/base/sleep.h"
-#include "core/store/owner_lock.h"
-#include "core/store/store.h"
 
 namespace aiq::cli {
 namespace {
-
-constexpr DurationMs kRetryMs = 50;
-
-std::string owner_text(const std::string& path) {
-  const auto holder = OwnerLock::holder(path);
-  if (!holder) return "another process";
-  return holder->program + " (pid " + std::to_string(holder->pid) + ")";
-}
-
-OwnerLock own(Session& session, const std::string& path) {
-  const MonoMs begun_ms = session.clock().mono_ms();
-  for (;;) {
-    if (auto lock = OwnerLock::try_acquire(path, "aiq")) return std::move(*lock);
-    if (session.clock().mono_ms() - begun_ms >= session.busy_timeout_ms()) {
-      throw CommandFailed({Exit::busy, "busy", owner_text(path) + " owns " + path,
-                           "try again later, or with a longer --busy-timeout"});
-    }
-    sleep_ms(kRetryMs);
-  }
-}
-
-void make_folder(const std::string& path, bool for_group) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0) return;
-  const auto made = make_folders(path.substr(0, slash), for_group ? 0750 : 0700);
-  if (!made) {
-    throw CommandFailed({Exit::storage, "cannot_create", made.error().message,
-                         "choose another place with --db or $AIQ_DB"});
-  }
-}
 
 Exit init(Session& session) {
   const std::string& path = session.db_path();
   bool created = false;
   // A running daemon has made it, and owns it.
   if (!session.executor().daemon()) {
-    const DaemonConfig& daemon = session.config().daemon;
     created = ::access(path.c_str(), F_OK) != 0;
-    if (created) make_folder(path, !daemon.socket_group.empty());
-    const OwnerLock lock = own(session, path);
-    StoreOptions options;
-    options.age_step_ms = daemon.age_step_ms;
-    options.busy_ms = session.busy_timeout_ms();
-    options.group = daemon.socket_group;
-    static_cast<void>(open_store(path, options, session.clock().wall_ms(), /*migrate=*/false));
+    if (created) make_database_folder(session);
+    const OwnerLock lock = own_database(session);
+    static_cast<void>(
+        open_store(path, store_options(session), session.clock().wall_ms(), /*migrate=*/false));
   }
   if (session.out.json()) {
     session.out.object({{"path", path}, {"created", created}});
@@ -67,15 +29,8 @@ Exit init(Session& session) {
   return Exit::ok;
 }
 
-// To read an empty database where there is none is kind; to call it sound would be false.
-void require_file(Session& session) {
-  if (::access(session.db_path().c_str(), F_OK) == 0 || errno != ENOENT) return;
-  throw CommandFailed({Exit::storage, "no_database", "there is no database " + session.db_path(),
-                       "aiq db init makes it; is --db or $AIQ_DB right?"});
-}
-
 Exit info(Session& session) {
-  require_file(session);
+  require_database(session);
   const Json answer = session.call("db.info", Json::object());
   if (session.out.json()) {
     session.out.object(answer);
@@ -86,7 +41,7 @@ Exit info(Session& session) {
 }
 
 Exit check(Session& session) {
-  require_file(session);
+  require_database(session);
   const Json answer = session.call("db.check", Json::object());
   Output& out = session.out;
   const bool ok = answer.at("ok").get<bool>();
@@ -109,7 +64,7 @@ Exit check(Session& session) {
 }  // namespace
 
 void add_db(Command root, Session& session) {
-  Command db = root.add("db", "make, describe and check the database file");
+  Command db = root.add("db", "make, check, copy and clean up the database");
   db.add("init", "make the database; one that exists stays as it is").run([&session] {
     return init(session);
   });
@@ -117,6 +72,7 @@ void add_db(Command root, Session& session) {
   db.add("check", "look for faults; exit 1 if there are any").run([&session] {
     return check(session);
   });
+  add_db_keeping(db, session);
 }
 
 }  // namespace aiq::cli

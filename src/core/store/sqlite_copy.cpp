@@ -1,7 +1,5 @@
 #include "core/store/sqlite_copy.h"
 
-#include <SQLiteCpp/Backup.h>
-#include <SQLiteCpp/Exception.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -34,19 +32,16 @@ Fd make_part(const std::string& part) {
 }
 
 void fill(SqliteDb& from, const std::string& part) {
-  try {
-    SQLite::Database copy(part, SQLite::OPEN_READWRITE);
-    // The caller syncs it, once.
-    copy.exec("PRAGMA synchronous = OFF");
-    {
-      SQLite::Backup backup(copy, from.database());
-      backup.executeStep(-1);
-    }
-  } catch (const SQLite::Exception& error) {
-    throw_sqlite_error(part, error.getExtendedErrorCode(), error.what());
-  }
-  // The copy's first page says that there is a log; without one, it can be read anywhere.
   SqliteDb copy(part, SqliteMode::write, 0);
+  copy.exec("PRAGMA synchronous = OFF");  // the caller syncs it, once
+  sqlite3_backup* const backup = sqlite3_backup_init(copy.handle(), "main", from.handle(), "main");
+  if (backup == nullptr) copy.fail(sqlite3_errcode(copy.handle()));
+  // All pages in one step: the step is one read transaction of the source.
+  const int stepped = sqlite3_backup_step(backup, -1);
+  const int finished = sqlite3_backup_finish(backup);
+  if (finished != SQLITE_OK) copy.fail(finished);
+  if (stepped != SQLITE_DONE) copy.fail(stepped);
+  // The copy's first page says that there is a log; without one, it can be read anywhere.
   fold_log(copy);
 }
 
