@@ -73,6 +73,7 @@ void add_db(Command root, Session& session) {
     return check(session);
   });
   add_db_keeping(db, session);
+  add_db_prune(db, session);
 }
 
 }  // namespace aiq::cli

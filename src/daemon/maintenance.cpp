@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "core/base/log.h"
 #include "core/engine/recovery.h"
+#include "core/engine/retention.h"
 #include "daemon/notify.h"
 
 namespace aiq {
@@ -17,11 +19,20 @@ constexpr DurationMs kSecond = 1'000;
 constexpr DurationMs kMinute = 60'000;
 constexpr int kSweepSlice = 1'000;
 constexpr int kEvictSlice = 500;
+constexpr DurationMs kPassEveryMs = 10 * kMinute;  // cleaning up
+// Of each second: the same thread renews leases, and others write too.
+constexpr DurationMs kPruneShareMs = 200;
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_restored(Store& store) {
+  const std::vector<Pause> pauses = store.list_pauses();
+  return std::any_of(pauses.begin(), pauses.end(),
+                     [](const Pause& pause) { return pause.cause == "restored"; });
 }
 
 }  // namespace
@@ -37,6 +48,7 @@ void Maintenance::start() {
   next_renewal_ = now + parts_.runtime.get()->config.daemon.lease_ms / 3;
   next_second_ = now;
   next_minute_ = now + kMinute;
+  next_pass_ = now;
   watch_disk();
   thread_ = std::thread([this] { loop(); });
 }
@@ -99,6 +111,7 @@ void Maintenance::tick() {
     notify_watchdog();
     watch_disk();
     store_failing_ = parts_.runner.retry_unstored() > 0 || parts_.dispatcher.failures() > 0;
+    prune_some();
   }
   if (now >= next_minute_) {
     next_minute_ = now + kMinute;
@@ -132,6 +145,41 @@ void Maintenance::watch_disk() {
   } else {
     log_info("disk has space again", {{"free_bytes", free}});
     parts_.dispatcher.wake();
+  }
+}
+
+void Maintenance::prune_some() {
+  const MonoMs begun = parts_.clock.mono_ms();
+  if (begun < next_pass_) return;
+  const bool first = prune_cursor_.phase == PruneCursor::Phase::jobs && prune_cursor_.after == 0;
+  // Who has put a copy back looks at it first: it may be the only one of what is old.
+  if (first && parts_.writer.run(WritePriority::maintenance, is_restored)) {
+    log_info("nothing is removed while a restored queue is paused", {});
+    next_pass_ = begun + kPassEveryMs;
+    return;
+  }
+  const PruneRules rules =
+      prune_rules(parts_.runtime.get()->config.retention, parts_.clock.wall_ms());
+  while (parts_.clock.mono_ms() - begun < kPruneShareMs) {
+    const PruneSlice slice = parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
+      return store.prune(rules, prune_cursor_);
+    });
+    pruned_ += slice.counts;
+    prune_cursor_ = slice.next;
+    if (prune_cursor_.phase != PruneCursor::Phase::done) continue;
+    if (pruned_.jobs + pruned_.attempts + pruned_.batches + pruned_.client_keys + pruned_.events >
+        0) {
+      log_info("removed what is over", {{"jobs", pruned_.jobs},
+                                        {"attempts", pruned_.attempts},
+                                        {"results", pruned_.results},
+                                        {"batches", pruned_.batches},
+                                        {"client_keys", pruned_.client_keys},
+                                        {"events", pruned_.events}});
+    }
+    prune_cursor_ = {};
+    pruned_ = {};
+    next_pass_ = begun + kPassEveryMs;
+    return;
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The thread that does what time asks for: wakes the dispatcher when a job is due, renews leases,
-// stores what could not be stored, watches the disk, evicts the cache, sweeps orphans.
+// stores what could not be stored, watches the disk, evicts the cache, sweeps orphans, removes what
+// is over.
 //
 // It waits on the monotonic clock, at most a second at a time, and reads the wall clock anew each
 // time: a wall clock that is set back delays nothing for longer than that.
@@ -16,6 +17,7 @@
 #include "core/engine/attempt.h"
 #include "core/engine/dispatcher.h"
 #include "core/engine/runtime.h"
+#include "core/store/prune.h"
 #include "core/store/writer.h"
 
 namespace aiq {
@@ -48,12 +50,16 @@ class Maintenance {
   void renew();
   void every_minute();
   void watch_disk();
+  void prune_some();
   [[nodiscard]] DurationMs wait_ms() const;
 
   Parts parts_;
   std::atomic<bool> disk_low_{false}, store_failing_{false};
   MonoMs next_renewal_ = 0, next_second_ = 0, next_minute_ = 0;  // of the thread alone
   JobId sweep_after_ = 0;
+  MonoMs next_pass_ = 0;      // of cleaning up
+  PruneCursor prune_cursor_;  // where the pass goes on
+  PruneCounts pruned_;        // by it so far
   std::mutex mutex_;
   std::condition_variable changed_;
   bool poked_ = false, stopping_ = false;  // guarded by mutex_

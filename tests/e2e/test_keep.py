@@ -271,5 +271,84 @@ class Migrate(Case):
         world.aiq("db", "check", rc=0)
 
 
+class Prune(Case):
+    COUNTS = ("jobs", "attempts", "results", "batches", "client_keys", "events")
+
+    def prune(self, *args):
+        return self.world.aiq("db", "prune", "--json", *args, rc=0).json
+
+    def test_keeps_what_a_cache_entry_needs(self):
+        world = self.start(config={"retention": {"completed": "1ms", "outbox": "1ms"}}, daemon=False)
+        world.configure({"retention": {"completed": ""}})
+        world.start_daemon()
+        first = world.submit("asked twice", "--label", "team=x")["job_id"]
+        world.wait_final([first])
+        answer = world.aiq("result", "--json", first, rc=0).json
+        world.configure({"retention": {"completed": "1ms", "outbox": "1ms"}})
+        world.signal(signal.SIGHUP)
+
+        def pruned():
+            counts = self.prune("--dry-run")
+            return counts if counts["jobs"] == 1 else None
+
+        counted = wait_until(pruned, 10, "the daemon has the new configuration")
+        self.assertEqual((counted["results"], counted["attempts"]), (0, 1))
+        self.assertEqual([j["job_id"] for j in world.jobs()], [first])
+        self.assertEqual(self.prune(), counted)
+        self.assertEqual(world.jobs(), [])
+        world.aiq("show", "--json", first, rc=3)
+        world.aiq("db", "check", rc=0)
+
+        second = world.submit("asked twice")
+        self.assertEqual(second["outcome"], "cached")
+        self.assertEqual(world.aiq("result", "--json", second["job_id"], rc=0).json["body"],
+                         answer["body"])
+        self.assertEqual(len(world.sim.calls()), 1)
+        world.aiq("cache", "invalidate", "--all", rc=0)
+        world.aiq("result", second["job_id"], rc=0)
+        self.assertEqual(self.prune()["results"], 1)
+        self.assertEqual(world.sql("SELECT count(*) FROM results"), [(0,)])
+        self.assertGreater(world.sql("SELECT count(*) FROM usage_events")[0][0], 0)
+        world.aiq("db", "check", rc=0)
+
+    def test_aiqd_cleans_up_by_itself_but_not_what_was_just_restored(self):
+        world = self.start(config={"retention": {"completed": "1ms"}}, daemon=False)
+        job = world.submit("a")["job_id"]
+        world.configure({"retention": {"completed": ""}})
+        world.start_daemon()
+        world.wait_final([job])
+        copy = world.path("copy.db")
+        world.aiq("db", "backup", copy, rc=0)
+        world.stop_daemon()
+
+        world.configure({"retention": {"completed": "1ms"}})
+        world.start_daemon()
+        wait_until(lambda: world.jobs() == [], 10, "aiqd has removed the old job")
+        world.stop_daemon()
+        self.assertIn("removed what is over", harness.read(world.daemon_log))
+
+        world.aiq("db", "restore", copy, "--yes", rc=0)
+        world.start_daemon()
+        wait_until(lambda: "nothing is removed while" in harness.read(world.daemon_log), 10,
+                   "aiqd leaves it alone")
+        self.assertEqual(len(world.jobs()), 1)
+        world.aiq("resume", rc=0)
+        world.stop_daemon()
+        world.start_daemon()
+        wait_until(lambda: world.jobs() == [], 10, "aiqd cleans up again")
+        world.aiq("db", "check", rc=0)
+
+    def test_without_a_daemon_and_with_nothing_to_do(self):
+        world = self.start(daemon=False)
+        self.assertEqual(world.aiq("db", "prune", "--json", rc=8).error["code"], "no_database")
+        world.submit("a")
+        self.assertEqual(self.prune(), dict.fromkeys(self.COUNTS, 0))
+        world.aiq("cancel", "1", rc=0)
+        world.configure({"retention": {"cancelled": "0s", "outbox": "0s", "client_keys": "0s"}})
+        self.assertEqual(self.prune("--dry-run")["jobs"], 1)
+        self.assertEqual(world.aiq("db", "prune", rc=0).out, "removed 1 job, 2 events\n")
+        self.assertEqual(world.stats()["jobs"]["cancelled"], 0)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -168,7 +168,7 @@ TEST_CASE("registry: every operation has its name once and either reads or write
                        "resume",     "vendor.list",    "vendor.show",   "cache.stats",
                        "cache.list", "cache.show",     "cache.explain", "cache.invalidate",
                        "lock.list",  "lock.break",     "db.info",       "db.check",
-                       "dlq.list",   "dlq.show"});
+                       "db.prune",   "db.prunable",    "dlq.list",      "dlq.show"});
   CHECK(find_op("drop") == nullptr);
 }
 

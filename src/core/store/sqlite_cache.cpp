@@ -15,7 +15,8 @@ constexpr const char* kCompleteFromCache =
     "result_id = ?3, result_source = 'cache', stale = ?4, truncated = ?5, error_class = NULL, "
     "error_code = NULL, error_message = NULL, error_status = NULL "
     "WHERE job_id = ?1 AND state IN ('queued', 'retrying')";
-constexpr const char* kEntryBytes = "SELECT bytes FROM cache_entries WHERE cache_key = ?1";
+constexpr const char* kEntryBytes =
+    "SELECT bytes, result_id FROM cache_entries WHERE cache_key = ?1";
 constexpr const char* kJobOfEntry =
     "SELECT cache_key, cache_owner, lane_id, soft_ttl, hard_ttl FROM jobs "
     "WHERE job_id = ?1 AND cache_store = 1 AND hard_ttl > 0";
@@ -29,7 +30,10 @@ constexpr const char* kPutEntry =
     "soft_until = excluded.soft_until, hard_until = excluded.hard_until, "
     "last_used_at = excluded.last_used_at, hits = 0, bytes = excluded.bytes, "
     "tokens = excluded.tokens";
-constexpr const char* kRemoveEntry = "DELETE FROM cache_entries WHERE cache_key = ?1";
+constexpr const char* kRemoveEntry =
+    "DELETE FROM cache_entries WHERE cache_key = ?1 RETURNING result_id";
+constexpr const char* kShareResult =
+    "INSERT INTO result_shares (result_id, job_id) VALUES (?1, ?2)";
 
 constexpr const char* kServable =
     "SELECT job_id FROM jobs INDEXED BY jobs_serve WHERE wait = 'serve' ORDER BY job_id LIMIT ?1";
@@ -80,8 +84,13 @@ void SqliteStore::count_hit(const KeyBlob& cache_key, const CacheHit& hit, bool 
 void SqliteStore::complete_from_cache(JobId job_id, JobState from, const KeyBlob& cache_key,
                                       const CacheHit& hit, bool stale, UnixMs now) {
   AIQ_CHECK(run(db_, kCompleteFromCache, job_id, now, hit.result_id, stale, hit.truncated) == 1);
+  share_result(hit.result_id, job_id);
   count_hit(cache_key, hit, stale, now);
   note_change(job_id, from, JobState::completed, now, "cache");
+}
+
+void SqliteStore::share_result(std::int64_t result_id, JobId job_id) {
+  run(db_, kShareResult, result_id, job_id);
 }
 
 bool SqliteStore::store_entry(const AttemptClose& close, std::int64_t result_id) {
@@ -105,19 +114,29 @@ bool SqliteStore::store_entry(const AttemptClose& close, std::int64_t result_id)
     for (const std::int64_t units : close.result.usage.units)
       tokens += units;
   }
+  std::optional<std::int64_t> replaced;
   if (Query query(db_, kEntryBytes, key); query.step()) {
     pending_.bytes -= query.i64(0);
     --pending_.entries;
+    replaced = query.i64(1);
   }
   run(db_, kPutEntry, key, owner, lane_id, close.job_id, result_id, close.result.truncated,
       close.now, soft_until, hard_until, bytes, tokens);
   pending_.bytes += bytes;
   ++pending_.entries;
+  if (replaced) drop_unneeded_result(*replaced, key);
   return true;
 }
 
 void SqliteStore::remove_entry(const KeyBlob& cache_key, std::int64_t bytes) {
-  AIQ_CHECK(run(db_, kRemoveEntry, cache_key) == 1);
+  std::int64_t result_id = 0;
+  {
+    Query query(db_, kRemoveEntry, cache_key);
+    AIQ_CHECK(query.step());
+    result_id = query.i64(0);
+    AIQ_CHECK(!query.step());
+  }
+  drop_unneeded_result(result_id, cache_key);
   pending_.bytes -= bytes;
   --pending_.entries;
 }

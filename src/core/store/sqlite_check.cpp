@@ -40,6 +40,31 @@ constexpr const char* kSentences[] = {
     "SELECT 'job ' || job_id || ' is dead_lettered, it has no open dead letter' FROM jobs j "
     "WHERE state = 'dead_lettered' AND NOT EXISTS (SELECT 1 FROM dead_letters d "
     "WHERE d.job_id = j.job_id AND d.generation = j.generation AND d.state = 'open') LIMIT 100",
+    "SELECT 'a label of job ' || job_id || ' is left, the job is not' FROM job_labels b "
+    "WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.job_id = b.job_id) LIMIT 100",
+    // Answers and who needs them.
+    "SELECT 'job ' || job_id || ' was answered from the cache, its share is missing' FROM jobs j "
+    "WHERE result_source = 'cache' AND NOT EXISTS (SELECT 1 FROM result_shares s "
+    "WHERE s.result_id = j.result_id AND s.job_id = j.job_id) LIMIT 100",
+    "SELECT 'result ' || result_id || ' is shared by job ' || job_id || ', which has no part in "
+    "it' "
+    "FROM result_shares s WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.job_id = s.job_id "
+    "AND j.result_id = s.result_id) LIMIT 100",
+    "SELECT 'result ' || result_id || ' is needed by nothing' FROM results r WHERE NOT EXISTS "
+    "(SELECT 1 FROM jobs j WHERE j.job_id = r.job_id AND j.result_id = r.result_id) AND NOT EXISTS "
+    "(SELECT 1 FROM result_shares s WHERE s.result_id = r.result_id) AND NOT EXISTS "
+    "(SELECT 1 FROM attempts a WHERE a.job_id = r.job_id AND a.late_result_id = r.result_id) "
+    "AND result_id NOT IN (SELECT result_id FROM cache_entries) LIMIT 100",
+    // Batches.
+    "SELECT 'line ' || line || ' of batch ' || batch_id || ' points at job ' || job_id || "
+    "', which is missing' FROM batch_lines l WHERE job_id IS NOT NULL AND NOT EXISTS "
+    "(SELECT 1 FROM jobs j WHERE j.job_id = l.job_id) LIMIT 100",
+    "SELECT 'line ' || line || ' of batch ' || batch_id || ' has no submission' "
+    "FROM batch_lines l WHERE submission_id IS NOT NULL AND NOT EXISTS "
+    "(SELECT 1 FROM submissions s WHERE s.submission_id = l.submission_id) LIMIT 100",
+    "SELECT 'batch ' || batch_id || ' counts ' || lines || ' lines, their outcomes are ' || "
+    "(created + existing + cached + rejected) FROM batches WHERE state = 'loaded' "
+    "AND lines <> created + existing + cached + rejected LIMIT 100",
 };
 
 }  // namespace

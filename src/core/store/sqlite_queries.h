@@ -15,6 +15,7 @@
 #include "core/store/sqlite_db.h"
 #include "core/store/sqlite_ledger.h"
 #include "core/store/sqlite_prices.h"
+#include "core/store/sqlite_prune.h"
 #include "core/store/store.h"
 
 namespace aiq {
@@ -70,6 +71,9 @@ class SqliteQueries {
   std::vector<Pause> list_pauses();
   std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter, const Page& page);
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id);
+  PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) {
+    return count_prunable(db_, rules, from);
+  }
   DbInfo info();
   std::vector<std::string> check();
 
@@ -135,6 +139,9 @@ class SqliteReads : public Interface {
   PriceBook& prices() override { return prices_; }
   CostLedger& ledger() override { return ledger_; }
   CostAudit& audit() override { return audit_; }
+  PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) override {
+    return limited()->prunable(rules, from);
+  }
   DbInfo info() override { return limited()->info(); }
   std::vector<std::string> check() override {
     prepare_read();

@@ -98,6 +98,8 @@ class SqliteStore final : public SqliteReads<Store> {
   int invalidate_cache(const CacheFilter& filter, int limit) override;
   int evict_cache(UnixMs now, std::int64_t max_bytes, int limit) override;
 
+  PruneSlice prune(const PruneRules& rules, const PruneCursor& from) override;
+
   std::int64_t stage_begin(const std::string& purpose, UnixMs now) override;
   void stage_append(std::int64_t stage_id, const std::vector<std::string>& rows) override;
   void stage_publish(std::int64_t stage_id, UnixMs now) override;
@@ -131,6 +133,13 @@ class SqliteStore final : public SqliteReads<Store> {
                            const CacheHit& hit, bool stale, UnixMs now);
   void count_hit(const KeyBlob& cache_key, const CacheHit& hit, bool stale, UnixMs now);
   void remove_entry(const KeyBlob& cache_key, std::int64_t bytes);
+  // Notes that a job was answered by the result of another one.
+  void share_result(std::int64_t result_id, JobId job_id);
+  // Removes a result when neither its own job, nor one that shares it, nor the entry needs it.
+  bool drop_unneeded_result(std::int64_t result_id, const KeyBlob& cache_key);
+  void drop_job(const PrunableJob& job, PruneCounts& counts);
+  // False: it has more errors than go at once; again.
+  bool drop_batch(std::int64_t batch_id, PruneCounts& counts);
   // `job_id` 0: not of a lease.
   bool take_lock(const std::string& name, const std::string& owner, JobId job_id, UnixMs now,
                  UnixMs expires_at);

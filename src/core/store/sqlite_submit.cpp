@@ -245,6 +245,7 @@ JobId SqliteStore::insert_job(const NewSubmission& s, JobKind kind, const CacheH
   run(db_, kInsertRequest, id, BlobView{s.body}, print_labels(labels), s.scope, s.locale, s.safety);
   for (const auto& [key, value] : labels)
     run(db_, kInsertLabel, key, value, id);
+  if (hit != nullptr) share_result(hit->result_id, id);
   note_change(id, std::nullopt, state, now, hit != nullptr ? "cache" : refresh ? "refresh" : "");
   return id;
 }

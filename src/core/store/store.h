@@ -23,9 +23,12 @@
 
 namespace aiq {
 
-class PriceBook;   // price_book.h
-class CostLedger;  // cost_ledger.h
-class CostAudit;   // cost_audit.h
+class PriceBook;    // price_book.h
+class CostLedger;   // cost_ledger.h
+class CostAudit;    // cost_audit.h
+struct PruneRules;  // prune.h
+struct PruneCursor;
+struct PruneSlice;
 
 // Thread-compatible: one Reader per thread. Every call is one short read; a call that runs longer
 // than 2 s is interrupted (StoreError busy).
@@ -65,6 +68,9 @@ class Reader {
   virtual PriceBook& prices() = 0;
   virtual CostLedger& ledger() = 0;
   virtual CostAudit& audit() = 0;
+
+  // What Store::prune() would do in this slice, if all before it had been done.
+  virtual PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) = 0;
 
   virtual DbInfo info() = 0;
   // Faults found, one sentence each: integrity, foreign keys, kept counts, dangling pointers.
@@ -161,6 +167,10 @@ class Store : public Reader {
   // Removes entries past their hard TTL, then the least recently used until `max_bytes` hold;
   // at most `limit`.
   virtual int evict_cache(UnixMs now, std::int64_t max_bytes, int limit) = 0;
+
+  // ---- what is over (prune.h)
+  // The slice that begins at `from`.
+  virtual PruneSlice prune(const PruneRules& rules, const PruneCursor& from) = 0;
 
   // ---- staging of long all-or-nothing work
   virtual std::int64_t stage_begin(const std::string& purpose, UnixMs now) = 0;
