@@ -260,6 +260,31 @@ TEST_CASE("restore: what can't be put in place changes nothing") {
   CHECK(open_reader(path)->list_pauses().empty());
 }
 
+TEST_CASE("restore: the file belongs to whom the one before belonged") {
+  if (geteuid() != 0) return;  // only root can tell
+  const TempFolder folder;
+  const std::string path = folder.file();
+  const std::string copy = folder.file("copy.db");
+  submit_one(*open_store(path, {}, kStart, false), "a");
+  REQUIRE(back_up_database(path, copy, false, 0).has_value());
+  uid_t wanted = 65534;
+  SUBCASE("the file before") {
+    REQUIRE(chown(path.c_str(), 65534, 65534) == 0);
+  }
+  SUBCASE("the folder, without one") {
+    for (const char* suffix : {"", "-wal", "-shm"})
+      std::filesystem::remove(path + suffix);
+    REQUIRE(chown(folder.path().c_str(), 65533, 65534) == 0);
+    wanted = 65533;
+  }
+  (void)complete_restore(path, prepare(path, copy), folder.file("aside"), {});
+  struct stat info {};
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  CHECK(info.st_uid == wanted);
+  CHECK(info.st_gid == 65534);
+  CHECK((info.st_mode & 07777) == 0600);
+}
+
 TEST_CASE("restore: waits for a reader of the present database, then is busy") {
   const TempFolder folder;
   const std::string path = folder.file();

@@ -452,6 +452,26 @@ TEST_CASE("check: names what does not fit together") {
   CHECK(faults[1] == "job 1 has no request");
 }
 
+TEST_CASE("check: names answers, labels and lines that nothing holds together") {
+  const TempFolder folder;
+  const auto store = open_file(folder.file());
+  submit_one(*store, "a");
+  store->db().exec(
+      "INSERT INTO results (job_id, body) VALUES (1, x'7b7d');"
+      "INSERT INTO result_shares VALUES (7, 1);"
+      "INSERT INTO job_labels VALUES ('k', 'v', 9);"
+      "INSERT INTO batches (tenant, fingerprint, state, created_at, loaded_at, lines, "
+      "correlation_id, actor) VALUES ('t', zeroblob(32), 'loaded', 1, 1, 3, 'c', 'a');"
+      "INSERT INTO batch_lines VALUES (1, 1, 'x', 9, 9)");
+  const std::vector<std::string> expected = {"a label of job 9 is left, the job is not",
+                                             "result 7 is shared by job 1, which has no part in it",
+                                             "result 1 is needed by nothing",
+                                             "line 1 of batch 1 points at job 9, which is missing",
+                                             "line 1 of batch 1 has no submission",
+                                             "batch 1 counts 3 lines, their outcomes are 0"};
+  CHECK(store->check() == expected);
+}
+
 TEST_CASE("schema: usage is append-only and states are guarded") {
   const TempFolder folder;
   const auto store = open_file(folder.file());

@@ -208,6 +208,30 @@ TEST_CASE("growth: removing one entry costs the same beside many") {
   store->rollback();
 }
 
+double steps_to_remove_a_job(int finished) {
+  const auto store = in_memory();
+  store->begin();
+  add_finished_jobs(store->db(), finished);
+  store->db().exec("INSERT INTO job_labels SELECT 'n', job_id, job_id FROM jobs");
+  store->commit();
+  store->begin();
+  PruneRules rules;
+  rules.completed = kStart + kHour;
+  steps_since_last(store->db());
+  const PruneSlice slice = store->prune(rules, {});
+  const std::int64_t steps = steps_since_last(store->db());
+  store->commit();
+  REQUIRE(slice.counts.jobs > 0);
+  return static_cast<double>(steps) / static_cast<double>(slice.counts.jobs);
+}
+
+TEST_CASE("growth: removing a job costs the same beside a thousand and beside many") {
+  const double small = steps_to_remove_a_job(1'000);
+  const double large = steps_to_remove_a_job(50'000);
+  INFO(small << " steps beside 1000 jobs, " << large << " beside 50000");
+  CHECK(large <= small * 2);  // a slice that the time ended early has read more for less
+}
+
 std::int64_t steps_of_a_turn(int finished, int later) {
   const auto store = in_memory();
   store->begin();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,6 +43,11 @@ bool is_alive(std::int64_t pid) {
 std::optional<OwnerLock> OwnerLock::try_acquire(const std::string& db_path,
                                                 const std::string& program) {
   const std::string path = lock_path(db_path);
+  // No lock beside a device or a pipe.
+  struct stat info {};
+  if (stat(db_path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+    throw StoreError(StoreError::Kind::io, db_path + " is not a regular file");
+  }
   make_folder_of(path);
   // Never removed: who waits on a file that was replaced would own it beside the new owner.
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -32,8 +32,7 @@ DatabaseSummary summary_of(SqliteDb& db) {
 }  // namespace
 
 std::optional<DatabaseSummary> summarize_database(const std::string& path, DurationMs busy_ms) {
-  const FileKind kind = kind_of_file(path);
-  if (kind == FileKind::absent || kind == FileKind::empty) return std::nullopt;
+  if (!has_content(path)) return std::nullopt;
   SqliteDb db(path, SqliteMode::read, busy_ms);
   if (schema_state(db) == SchemaState::absent) return std::nullopt;
   return summary_of(db);
@@ -51,8 +50,7 @@ MigrationReport migrate_database(const std::string& path, const StoreOptions& op
 std::optional<BackupReport> back_up_database(const std::string& path, const std::string& target,
                                              bool replace, DurationMs busy_ms) {
   if (!replace && ::access(target.c_str(), F_OK) == 0) return std::nullopt;
-  const FileKind kind = kind_of_file(path);
-  if (kind == FileKind::absent || kind == FileKind::empty) throw_missing(path);
+  if (!has_content(path)) throw_missing(path);
   const std::string part = target + ".part";
   BackupReport report;
   Fd held;

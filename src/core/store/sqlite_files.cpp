@@ -122,6 +122,14 @@ void throw_file_error(const std::string& path, const char* action, int code) {
                    std::string("cannot ") + action + " " + path + ": " + errno_text(code));
 }
 
+bool has_content(const std::string& path) {
+  check_kind(path);
+  struct stat info {};
+  if (stat(path.c_str(), &info) == 0) return info.st_size > 0;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  throw_file_error(path, "open", errno);
+}
+
 FileKind kind_of_file(const std::string& path) {
   check_kind(path);
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -17,6 +17,9 @@ inline constexpr std::uint32_t kApplicationId = 0x61697100;
 // StoreError by errno. `action`: "open", "create", "write".
 [[noreturn]] void throw_file_error(const std::string& path, const char* action, int code);
 
+// False: there is no file, or an empty one. StoreError as kind_of_file(). Opens nothing.
+[[nodiscard]] bool has_content(const std::string& path);
+
 enum class FileKind {
   absent,
   empty,
