@@ -10,8 +10,15 @@ class SqlitePrices final : public PriceBook {
  public:
   explicit SqlitePrices(SqliteDb& db) : db_(db) {}
 
+  std::optional<Price> price_at(const std::string& vendor, const std::string& model,
+                                const std::string& meter, UnixMs at,
+                                std::optional<std::int64_t> context_tokens) override;
+  std::vector<PriceRow> list(const PriceFilter& filter, const Page& page) override;
+  std::optional<PriceId> add(const PriceRow& row) override;
+  bool holds(const PriceRow& row) override;
+
  private:
-  [[maybe_unused]] SqliteDb& db_;
+  SqliteDb& db_;
 };
 
 }  // namespace aiq
