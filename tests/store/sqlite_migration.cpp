@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "core/store/keeping.h"
@@ -69,9 +68,21 @@ void make_v1(const std::string& path) {
 
 // What an object of the schema says, whatever its comments, spaces and quotes.
 std::string normal(const std::string& sql) {
-  std::string out = std::regex_replace(sql, std::regex("--[^\n]*"), "");
-  out = std::regex_replace(out, std::regex("[\\s\"]+"), " ");
-  out = std::regex_replace(out, std::regex(" ?([(),]) ?"), "$1");
+  std::string out;
+  bool gap = false;
+  for (std::size_t i = 0; i < sql.size(); ++i) {
+    if (sql.compare(i, 2, "--") == 0) i = std::min(sql.find('\n', i), sql.size() - 1);
+    const char c = sql[i];
+    if (c == ' ' || c == '\n' || c == '"') {
+      gap = true;
+      continue;
+    }
+    const bool sign = c == '(' || c == ')' || c == ',';
+    const bool after_sign = out.empty() || std::string("(),").find(out.back()) != std::string::npos;
+    if (gap && !sign && !after_sign) out.push_back(' ');
+    out.push_back(c);
+    gap = false;
+  }
   return out;
 }
 
