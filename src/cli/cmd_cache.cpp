@@ -137,14 +137,16 @@ void add_cache(Command root, Session& session) {
 
   auto key = std::make_shared<Text>();
   cache.add("show", "show one entry")
-      .operand("KEY", *key, "Cache key, as submit and show print it")
+      .operand("KEY", *key, "Cache key, as submit and show print it", ValueKind::cache_key)
       .run([key, &session] { return show(session, **key); });
 
   auto explain_options = std::make_shared<ExplainOptions>();
   Command explain_command =
       cache.add("explain", "tell whether two requests have one key, or where they differ");
-  explain_command.operand("A", explain_options->a, "A job id, or a file with a request body")
-      .operand("B", explain_options->b, "The same; - = standard input");
+  explain_command
+      .operand("A", explain_options->a, "A job id, or a file with a request body",
+               ValueKind::job_or_file)
+      .operand("B", explain_options->b, "The same; - = standard input", ValueKind::job_or_file);
   explain_options->keys.add_key_options(explain_command);
   explain_command.option("scope", "TEXT", explain_options->keys.scope, "As in submit")
       .option("locale", "TEXT", explain_options->keys.locale, "As in submit")
@@ -153,10 +155,10 @@ void add_cache(Command root, Session& session) {
 
   auto options = std::make_shared<InvalidateOptions>();
   cache.add("invalidate", "remove entries that match every filter given")
-      .option("key", "KEY", options->key, "With this cache key")
-      .option("model", "M", options->model, "For this model")
-      .option("tenant", "T", options->tenant, "Of this tenant")
-      .option("label", "K=V", options->label, "Made by a job with this label")
+      .option("key", "KEY", options->key, "With this cache key", ValueKind::cache_key)
+      .option("model", "M", options->model, "For this model", ValueKind::model)
+      .option("tenant", "T", options->tenant, "Of this tenant", ValueKind::tenant)
+      .option("label", "K=V", options->label, "Made by a job with this label", ValueKind::label)
       .option("older-than", "D", options->older_than, "Older than this")
       .flag("all", options->all, "All entries")
       .run([options, &session] { return invalidate(session, *options); });

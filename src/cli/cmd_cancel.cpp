@@ -6,7 +6,6 @@
 #include "cli/pages.h"
 #include "cli/render.h"
 #include "cli/values.h"
-#include "core/model/job.h"
 
 namespace aiq::cli {
 namespace {
@@ -22,10 +21,6 @@ constexpr std::size_t kSlice = 500;  // ids per operation: each is one short tra
 // The jobs that the filters name and that can still be cancelled.
 std::vector<std::string> matching_ids(Session& session, const JobFilterOptions& filter) {
   std::vector<std::string> ids;
-  if (filter.status && !parse_job_state(*filter.status)) {
-    fail_usage("invalid_status", "there is no state '" + *filter.status + "'",
-               "queued, processing and retrying can be cancelled");
-  }
   for (const char* status : {"queued", "retrying", "processing"}) {
     Json in = filter.input(session);
     if (filter.status && *filter.status != status) continue;
@@ -84,7 +79,8 @@ void add_cancel(Command root, Session& session) {
   Command command = root.add("cancel", "withdraw submissions; a job without any stops");
   command
       .operands("ID", options->ids,
-                "Job ids (17: all submissions of the job) or submission ids (s17)", false)
+                "Job ids (17: all submissions of the job) or submission ids (s17)", false,
+                ValueKind::live_job)
       .flag("force", options->force, "Also where other submissions share the job");
   options->filter.add_to(command);
   command.run([options, &session] { return cancel(session, *options); });

@@ -208,13 +208,14 @@ void add_db_keeping(Command db, Session& session) {
   });
 
   Command backup_command = db.add("backup", "copy the database, also while aiqd works");
-  backup_command.operand("FILE", options->backup_file, "the copy")
+  backup_command.operand("FILE", options->backup_file, "the copy", ValueKind::file)
       .flag("force", options->force, "replace FILE if it is there");
   backup_command.run(
       [&session, options] { return backup(session, *options->backup_file, options->force); });
 
   Command restore_command = db.add("restore", "put a copy in the place of the database");
-  restore_command.operand("FILE", options->restore_file, "a copy that aiq db backup has made")
+  restore_command
+      .operand("FILE", options->restore_file, "a copy that aiq db backup has made", ValueKind::file)
       .flag("yes", options->yes, "also when the present database holds jobs; it is kept beside")
       .remark("Nothing is sent until aiq resume: the whole queue is paused.");
   restore_command.run(

@@ -14,15 +14,18 @@ struct DlqFilterOptions {
 
   void add_to(Command& command) {
     command.section("Filters")
-        .option("state", "S", state, "open, replayed, discarded or all; default open")
+        .option("state", "S", state, "open, replayed, discarded or all; default open",
+                ValueKind::letter_state)
         .option("reason", "R", reason,
                 "rejected, attempts_exhausted, deadline, crash_limit, unknown_limit or "
-                "rate_limit_exhausted")
-        .option("class", "C", error_class, "With this outcome of the last attempt")
-        .option("tenant", "T", tenant, "Of this tenant")
-        .option("model", "M", model, "For this model")
-        .option("vendor", "V", vendor, "At this vendor")
-        .option("label", "K=V", label, "With this label")
+                "rate_limit_exhausted",
+                ValueKind::letter_reason)
+        .option("class", "C", error_class, "With this outcome of the last attempt",
+                ValueKind::outcome)
+        .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
+        .option("model", "M", model, "For this model", ValueKind::model)
+        .option("vendor", "V", vendor, "At this vendor", ValueKind::vendor)
+        .option("label", "K=V", label, "With this label", ValueKind::label)
         .option("correlation-id", "ID", correlation_id, "With this correlation id")
         .option("since", "T", since, "Dead since a time, or an age such as 1h")
         .option("until", "T", until, "Dead before a time, or an age")
@@ -93,7 +96,7 @@ void add_dlq(Command root, Session& session) {
   list_command.run([options, &session] { return list(session, *options); });
   auto id = std::make_shared<Text>();
   dlq.add("show", "show one, with its request and attempts")
-      .operand("ID", *id, "As dlq list shows it; not the job's")
+      .operand("ID", *id, "As dlq list shows it; not the job's", ValueKind::dead_letter)
       .run([id, &session] { return show(session, **id); });
 }
 

@@ -94,13 +94,13 @@ void add_jobs(Command root, Session& session) {
 
   auto show_options = std::make_shared<ShowOptions>();
   root.add("show", "show all of one job and its attempts")
-      .operand("ID", show_options->id, "Job id")
+      .operand("ID", show_options->id, "Job id", ValueKind::job)
       .flag("result", show_options->result, "With the vendor's answer")
       .run([show_options, &session] { return show(session, *show_options); });
 
   auto result_options = std::make_shared<ResultOptions>();
   root.add("result", "print the vendor's answer as received")
-      .operand("ID", result_options->id, "Job id")
+      .operand("ID", result_options->id, "Job id", ValueKind::job)
       .flag("text", result_options->text, "Only the answer's text")
       .run([result_options, &session] { return result(session, *result_options); });
 }

@@ -58,7 +58,7 @@ void add_lock(Command root, Session& session) {
   lock.add("list", "list the locks that are held").run([&session] { return list(session); });
   auto options = std::make_shared<BreakOptions>();
   lock.add("break", "free a lock whoever holds it")
-      .operand("NAME", options->name, "As lock list shows it")
+      .operand("NAME", options->name, "As lock list shows it", ValueKind::lock)
       .flag("yes", options->yes, "Really")
       .run([options, &session] { return break_lock(session, *options); });
 }

@@ -12,9 +12,9 @@ struct ScopeOptions {
   Text reason, until;
 
   void add_scope(Command& command) {
-    command.option("vendor", "V", vendor, "Only calls to this vendor")
-        .option("model", "M", model, "With --vendor: only this model of it")
-        .option("tenant", "T", tenant, "Only jobs of this tenant");
+    command.option("vendor", "V", vendor, "Only calls to this vendor", ValueKind::vendor)
+        .option("model", "M", model, "With --vendor: only this model of it", ValueKind::model)
+        .option("tenant", "T", tenant, "Only jobs of this tenant", ValueKind::tenant);
   }
 
   [[nodiscard]] Json input() const {

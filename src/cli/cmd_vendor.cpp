@@ -69,7 +69,7 @@ void add_vendor(Command root, Session& session) {
   vendor.add("list", "list all vendors").run([&session] { return list(session); });
   auto name = std::make_shared<Text>();
   vendor.add("show", "show one vendor and its models")
-      .operand("VENDOR", *name, "Name of its section in aiq.toml")
+      .operand("VENDOR", *name, "Name of its section in aiq.toml", ValueKind::vendor)
       .run([name, &session] { return show(session, **name); });
 }
 

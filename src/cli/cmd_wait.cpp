@@ -53,7 +53,7 @@ Exit wait(Session& session, const WaitOptions& o) {
 void add_wait(Command root, Session& session) {
   auto options = std::make_shared<WaitOptions>();
   root.add("wait", "wait for jobs to end, and print a line for each")
-      .operands("ID", options->ids, "Job ids")
+      .operands("ID", options->ids, "Job ids", true, ValueKind::live_job)
       .flag("all", options->all, "Until all have ended; exit 0 if all completed (default)")
       .flag("any", options->any, "Until one has completed; exit 0 if one did")
       .option("timeout", "D", options->timeout, "Give up waiting, exit 6; the jobs go on")

@@ -18,13 +18,6 @@ std::string join(const std::vector<std::string>& words, const char* between) {
   return out;
 }
 
-std::vector<std::string> names_of(const Node& node) {
-  std::vector<std::string> names;
-  for (const auto& child : node.children)
-    names.push_back(child->name);
-  return names;
-}
-
 // The long options that `node` takes, the global ones included.
 std::vector<std::string> flags_of(const Node& node) {
   std::vector<std::string> names;
@@ -52,7 +45,7 @@ Failure unknown_word(const Node& node, const std::string& word) {
                  node.path() + " does not know what to do with '" + word + "'",
                  node.path() + " --help shows what it takes");
   }
-  const auto guess = nearest(word, names_of(node));
+  const auto guess = nearest(word, node.child_names());
   return usage("unknown_command", "there is no command '" + node.path() + " " + word + "'",
                guess ? "did you mean '" + node.path() + " " + *guess + "'?"
                      : node.path() + " --help lists them");
@@ -99,6 +92,36 @@ std::optional<Failure> missing_operand(const Node& node) {
   return std::nullopt;
 }
 
+// A value that is none of its fixed set. The code is made of the option's or operand's name.
+std::optional<Failure> wrong_value(const std::string& name, ValueKind kind,
+                                   const CLI::Option& given) {
+  const std::vector<std::string>& allowed = fixed_values(kind);
+  if (allowed.empty()) return std::nullopt;
+  for (const std::string& value : given.results()) {
+    if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) continue;
+    std::string code = "invalid_";
+    for (const char c : name.substr(name.find_first_not_of('-')))
+      code += c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto guess = nearest(value, allowed);
+    return usage(code, name + " cannot be '" + value + "'",
+                 guess ? "did you mean '" + *guess + "'?" : "one of " + join(allowed, ", "));
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> wrong_value(const Node& node) {
+  for (const Node* at = &node; at != nullptr; at = at->parent) {
+    for (const OptionText& option : at->options) {
+      if (auto failure = wrong_value("--" + option.name, option.kind, *option.parsed))
+        return failure;
+    }
+  }
+  for (const OperandText& operand : node.operands) {
+    if (auto failure = wrong_value(operand.name, operand.kind, *operand.option)) return failure;
+  }
+  return std::nullopt;
+}
+
 // "--name=" means an empty value; CLI11 would take the next word for it.
 std::vector<std::string> words_reversed(int argc, const char* const* argv) {
   std::vector<std::string> words;
@@ -123,6 +146,20 @@ std::string Node::path() const {
   return parent == nullptr ? name : parent->path() + " " + name;
 }
 
+const Node* Node::child(const std::string& child_name) const {
+  for (const auto& below : children) {
+    if (below->name == child_name) return below.get();
+  }
+  return nullptr;
+}
+
+std::vector<std::string> Node::child_names() const {
+  std::vector<std::string> names;
+  for (const auto& below : children)
+    names.push_back(below->name);
+  return names;
+}
+
 Command Command::add(const std::string& name, const std::string& summary) {
   auto child = std::make_unique<Node>();
   child->name = name;
@@ -144,44 +181,44 @@ Command& Command::section(const std::string& title) {
 }
 
 Command& Command::option(const std::string& name, const std::string& value, Text& into,
-                         const std::string& help) {
-  node_->app->add_option("--" + name, [&into](const CLI::results_t& results) {
+                         const std::string& help, ValueKind kind) {
+  auto* parsed = node_->app->add_option("--" + name, [&into](const CLI::results_t& results) {
     into = results.front();
     return true;
   });
-  node_->options.push_back({name, value, help, node_->next_section});
+  node_->options.push_back({name, value, help, node_->next_section, kind, false, parsed});
   return *this;
 }
 
 Command& Command::repeated(const std::string& name, const std::string& value, Texts& into,
-                           const std::string& help) {
+                           const std::string& help, ValueKind kind) {
   // One value each time, so that an operand may follow; CLI11 would split a value in brackets.
-  node_->app->add_option("--" + name, into)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  node_->options.push_back({name, value, help, node_->next_section});
+  auto* parsed = node_->app->add_option("--" + name, into);
+  parsed->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  node_->options.push_back({name, value, help, node_->next_section, kind, true, parsed});
   return *this;
 }
 
 Command& Command::flag(const std::string& name, bool& into, const std::string& help) {
-  node_->app->add_flag((name == "quiet" ? "-q,--" : "--") + name, into);
-  node_->options.push_back({name, "", help, node_->next_section});
+  auto* parsed = node_->app->add_flag((name == "quiet" ? "-q,--" : "--") + name, into);
+  node_->options.push_back({name, "", help, node_->next_section, ValueKind::none, false, parsed});
   return *this;
 }
 
-Command& Command::operand(const std::string& name, Text& into, const std::string& help) {
+Command& Command::operand(const std::string& name, Text& into, const std::string& help,
+                          ValueKind kind) {
   CLI::Option* option = node_->app->add_option(name, [&into](const CLI::results_t& results) {
     into = results.front();
     return true;
   });
-  node_->operands.push_back({name, help, true, false, option});
+  node_->operands.push_back({name, help, true, false, option, kind});
   return *this;
 }
 
 Command& Command::operands(const std::string& name, Texts& into, const std::string& help,
-                           bool required) {
+                           bool required, ValueKind kind) {
   CLI::Option* option = node_->app->add_option(name, into);
-  node_->operands.push_back({name, help, required, true, option});
+  node_->operands.push_back({name, help, required, true, option, kind});
   return *this;
 }
 
@@ -231,9 +268,10 @@ Expected<CommandTree::Parsed, Failure> CommandTree::parse(int argc, const char* 
   if (!node.action) {
     return Unexpected{usage("missing_command", node.path() + " needs a command",
                             node.parent == nullptr ? node.path() + " --help lists them"
-                                                   : "one of " + join(names_of(node), ", "))};
+                                                   : "one of " + join(node.child_names(), ", "))};
   }
   if (auto failure = missing_operand(node)) return Unexpected{std::move(*failure)};
+  if (auto failure = wrong_value(node)) return Unexpected{std::move(*failure)};
   return Parsed{node.action, ""};
 }
 

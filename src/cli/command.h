@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/value_kind.h"
 #include "core/base/errors.h"
 #include "core/base/expected.h"
 
@@ -24,17 +25,19 @@ class Command {
   // The heading under which the commands added next stand in --help.
   void heading(const std::string& title);
 
-  // Options stand under the last section() in --help. `value`: placeholder of the value.
+  // Options stand under the last section() in --help. `value`: placeholder of the value. `kind`:
+  // what completion offers for it; of a fixed set, parse() takes no other value.
   Command& section(const std::string& title);
   Command& option(const std::string& name, const std::string& value, Text& into,
-                  const std::string& help);
+                  const std::string& help, ValueKind kind = ValueKind::none);
   Command& repeated(const std::string& name, const std::string& value, Texts& into,
-                    const std::string& help);
+                    const std::string& help, ValueKind kind = ValueKind::none);
   Command& flag(const std::string& name, bool& into, const std::string& help);
   // Operands, in order; always required.
-  Command& operand(const std::string& name, Text& into, const std::string& help);
+  Command& operand(const std::string& name, Text& into, const std::string& help,
+                   ValueKind kind = ValueKind::none);
   Command& operands(const std::string& name, Texts& into, const std::string& help,
-                    bool required = true);
+                    bool required = true, ValueKind kind = ValueKind::none);
   // Further words at the end of --help.
   Command& remark(const std::string& text);
 
@@ -42,6 +45,8 @@ class Command {
 
   struct Node;
   explicit Command(Node* node) : node_(node) {}
+  // For help and completion, which read the whole tree.
+  [[nodiscard]] const Node& node() const { return *node_; }
 
  private:
   Node* node_;

@@ -20,6 +20,9 @@ struct OptionText {
   std::string value;  // placeholder, "" = a flag
   std::string help;
   std::string section;
+  ValueKind kind = ValueKind::none;
+  bool repeated = false;
+  CLI::Option* parsed = nullptr;
 };
 
 struct OperandText {
@@ -28,6 +31,7 @@ struct OperandText {
   bool required = true;
   bool many = false;
   CLI::Option* option = nullptr;
+  ValueKind kind = ValueKind::none;
 };
 
 struct Command::Node {
@@ -43,6 +47,9 @@ struct Command::Node {
 
   // "aiq cache list"
   [[nodiscard]] std::string path() const;
+  // The command below this one of that name; nullptr when there is none.
+  [[nodiscard]] const Node* child(const std::string& child_name) const;
+  [[nodiscard]] std::vector<std::string> child_names() const;
 };
 
 // "aiq wait [options] ID..."

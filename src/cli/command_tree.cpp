@@ -6,8 +6,10 @@ CommandTree make_command_tree(Session& session) {
   CommandTree tree("aiq", "Queue requests to AI models, and get their answers.");
   Command root = tree.root();
   GlobalOptions& globals = session.globals;
-  root.option("db", "FILE", globals.db, "Database; else $AIQ_DB, else as configured")
-      .option("config", "FILE", globals.config, "Configuration; else $AIQ_CONFIG, see aiq.toml(5)")
+  root.option("db", "FILE", globals.db, "Database; else $AIQ_DB, else as configured",
+              ValueKind::file)
+      .option("config", "FILE", globals.config, "Configuration; else $AIQ_CONFIG, see aiq.toml(5)",
+              ValueKind::file)
       .flag("json", globals.json, "JSON: an object, or a line per row of a list")
       .option("busy-timeout", "D", globals.busy_timeout,
               "How long to try while the database is busy; default 10s")
@@ -28,6 +30,9 @@ CommandTree make_command_tree(Session& session) {
   root.heading("Files");
   add_config(root, session);
   add_db(root, session);
+  root.heading("Help");
+  add_completion(root, session);
+  add_help(root, session);
   return tree;
 }
 

@@ -19,6 +19,12 @@ void add_lock(Command root, Session& session);
 void add_dlq(Command root, Session& session);
 void add_config(Command root, Session& session);
 void add_db(Command root, Session& session);
+void add_completion(Command root, Session& session);
+void add_help(Command root, Session& session);
+
+// What completion offers after `words`, a line each; see completion_scripts.cpp. Never fails.
+void print_candidates(Output& out, const Command::Node& root,
+                      const std::vector<std::string>& words);
 
 // The whole tree with the global options, which are stored in `session`.
 [[nodiscard]] CommandTree make_command_tree(Session& session);

@@ -90,7 +90,7 @@ std::string help_text(const Node& node) {
       out += line + '\n';
   }
   if (node.parent == nullptr) {
-    out += "\nMore: aiq COMMAND --help, and the manual pages aiq(1), aiqd(8), aiq.toml(5).\n";
+    out += "\nMore: aiq help TOPIC, and the manual pages aiq(1), aiqd(8), aiq.toml(5).\n";
   } else {
     out += "\nOptions of every command: see aiq --help.\n";
   }

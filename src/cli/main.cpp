@@ -54,6 +54,11 @@ Exit guarded(Output& out, F action) {
 Exit run(int argc, char** argv, Output& out) {
   Session session(out);
   CommandTree tree = make_command_tree(session);
+  // The words after it are those of another command line; none of them is an option of this one.
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {
+    print_candidates(out, tree.root().node(), {argv + 2, argv + argc});
+    return Exit::ok;
+  }
   const auto parsed = tree.parse(argc, argv);
   if (!parsed) throw CommandFailed(parsed.error());
   out.set_json(session.globals.json);

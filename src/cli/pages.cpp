@@ -20,11 +20,12 @@ void PageOptions::add_to(Command& command, const std::string& after_what) {
 void JobFilterOptions::add_to(Command& command) {
   command.section("Filters")
       .option("status", "STATE", status,
-              "queued, processing, retrying, completed, failed, dead_lettered or cancelled")
-      .option("tenant", "T", tenant, "Of this tenant")
-      .option("model", "M", model, "For this model")
-      .option("vendor", "V", vendor, "At this vendor")
-      .option("label", "K=V", label, "With this label")
+              "queued, processing, retrying, completed, failed, dead_lettered or cancelled",
+              ValueKind::job_state)
+      .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
+      .option("model", "M", model, "For this model", ValueKind::model)
+      .option("vendor", "V", vendor, "At this vendor", ValueKind::vendor)
+      .option("label", "K=V", label, "With this label", ValueKind::label)
       .option("correlation-id", "ID", correlation_id, "With this correlation id")
       .option("since", "T", since, "Submitted at or after a time, or an age such as 1h")
       .option("until", "T", until, "Submitted before a time, or an age");

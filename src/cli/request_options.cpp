@@ -34,18 +34,22 @@ void set_whole(Json& in, const char* member, const std::string& option, const Te
 }  // namespace
 
 void RequestOptions::add_key_options(Command& command) {
-  command.option("tenant", "T", tenant, "On whose account; default \"default\"")
-      .option("model", "M", model, "Model; with --request the body names it")
-      .option("vendor", "V", vendor, "Vendor; default by the model's section in aiq.toml")
+  command.option("tenant", "T", tenant, "On whose account; default \"default\"", ValueKind::tenant)
+      .option("model", "M", model, "Model; with --request the body names it", ValueKind::model)
+      .option("vendor", "V", vendor, "Vendor; default by the model's section in aiq.toml",
+              ValueKind::vendor)
       .option("endpoint", "E", endpoint,
-              "chat, embeddings, responses or messages; default by the vendor's api");
+              "chat, embeddings, responses or messages; default by the vendor's api",
+              ValueKind::endpoint);
 }
 
 void RequestOptions::add_to(Command& command) {
   command.section("Request")
       .option("prompt", "TEXT", prompt, "What to ask")
-      .option("prompt-file", "FILE", prompt_file, "What to ask, from a file; - = standard input")
-      .option("request", "FILE", request, "A whole request body in JSON; - = standard input");
+      .option("prompt-file", "FILE", prompt_file, "What to ask, from a file; - = standard input",
+              ValueKind::file)
+      .option("request", "FILE", request, "A whole request body in JSON; - = standard input",
+              ValueKind::file);
   add_key_options(command);
   command.option("system", "TEXT", system, "System prompt")
       .option("max-tokens", "N", max_tokens, "Longest answer, in tokens")
@@ -55,7 +59,7 @@ void RequestOptions::add_to(Command& command) {
       .option("scope", "TEXT", scope, "Sets equal requests apart, for example by date")
       .option("locale", "TEXT", locale, "Locale of the answer; part of the keys")
       .option("safety", "TEXT", safety, "Safety profile; part of the keys")
-      .repeated("label", "K=V", labels, "A label; may be given again")
+      .repeated("label", "K=V", labels, "A label; may be given again", ValueKind::label)
       .option("correlation-id", "ID", correlation_id, "Your id for it, in logs and lists")
       .flag("resubmit", resubmit, "Also when the vendor rejected an equal request before");
   command.section("When")

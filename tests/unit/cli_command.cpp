@@ -12,7 +12,7 @@ namespace {
 
 // A small tree of the same shape as aiq's.
 struct World {
-  Text db, tenant, id, prompt;
+  Text db, tenant, id, prompt, state;
   Texts labels, ids;
   bool json = false;
   std::string ran;
@@ -28,7 +28,9 @@ struct World {
     root.add("wait", "wait").operands("ID", ids, "Job ids").run(action("wait"));
     root.add("submit", "submit").option("prompt", "TEXT", prompt, "Prompt").run(action("submit"));
     Command cache = root.add("cache", "the cache");
-    cache.add("list", "list entries").run(action("cache list"));
+    cache.add("list", "list entries")
+        .option("job-state", "S", state, "State", ValueKind::job_state)
+        .run(action("cache list"));
     cache.add("invalidate", "remove entries").run(action("cache invalidate"));
   }
 
@@ -110,6 +112,25 @@ TEST_CASE("commands: what is unknown gets a hint") {
   CHECK(World().failure({"list", "--tennant", "x"}).hint == "did you mean '--tenant'?");
   CHECK(World().failure({"list", "--jsno"}).hint == "did you mean '--json'?");
   CHECK(World().failure({"list", "17"}).code == "unexpected_argument");
+}
+
+TEST_CASE("commands: a value that is none of its fixed set gets a hint") {
+  CHECK(World().failure({"cache", "list", "--job-state", "quued"}).code == "invalid_job_state");
+  CHECK(World().failure({"cache", "list", "--job-state", "quued"}).message ==
+        "--job-state cannot be 'quued'");
+  CHECK(World().failure({"cache", "list", "--job-state=quued"}).hint == "did you mean 'queued'?");
+  CHECK(World().failure({"cache", "list", "--job-state", "x"}).hint ==
+        "one of queued, processing, retrying, completed, failed, dead_lettered, cancelled");
+  CHECK(World().failure({"cache", "list", "--job-state", ""}).code == "invalid_job_state");
+  World world;
+  REQUIRE(world.parse({"cache", "list", "--job-state", "queued"}));
+  CHECK(world.state == "queued");
+}
+
+TEST_CASE("commands: nested ones get a hint for their options, too") {
+  CHECK(World().failure({"cache", "list", "--job-sate", "x"}).hint ==
+        "did you mean '--job-state'?");
+  CHECK(World().failure({"cache", "lsit"}).hint == "did you mean 'aiq cache list'?");
 }
 
 TEST_CASE("commands: what is missing or too much is named") {
