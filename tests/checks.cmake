@@ -8,6 +8,7 @@ endfunction()
 
 aiq_check(check_layers ${PROJECT_SOURCE_DIR}/scripts/check layers)
 aiq_check(check_layers_itself ${AIQ_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/checks/test_check_layers.py)
+aiq_check(check_money_exact ${AIQ_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/checks/test_money_exact.py)
 aiq_check(check_man ${PROJECT_SOURCE_DIR}/scripts/check man)
 aiq_check(check_shell ${PROJECT_SOURCE_DIR}/scripts/check shell)
 aiq_check(check_format ${PROJECT_SOURCE_DIR}/scripts/check format)

@@ -27,6 +27,9 @@ CommandTree make_command_tree(Session& session) {
   root.heading("Cache and locks");
   add_cache(root, session);
   add_lock(root, session);
+  root.heading("Money");
+  add_usage(root, session);
+  add_cost(root, session);
   root.heading("Files");
   add_config(root, session);
   add_db(root, session);

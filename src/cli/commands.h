@@ -17,6 +17,8 @@ void add_vendor(Command root, Session& session);
 void add_cache(Command root, Session& session);
 void add_lock(Command root, Session& session);
 void add_dlq(Command root, Session& session);
+void add_usage(Command root, Session& session);
+void add_cost(Command root, Session& session);
 void add_config(Command root, Session& session);
 void add_db(Command root, Session& session);
 void add_completion(Command root, Session& session);

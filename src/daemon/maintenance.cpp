@@ -19,6 +19,7 @@ constexpr DurationMs kSecond = 1'000;
 constexpr DurationMs kMinute = 60'000;
 constexpr int kSweepSlice = 1'000;
 constexpr int kEvictSlice = 500;
+constexpr DurationMs kCostShareMs = 100;           // of one tick, before it looks at the rest again
 constexpr DurationMs kPassEveryMs = 10 * kMinute;  // cleaning up
 // Of each second: the same thread renews leases, and others write too.
 constexpr DurationMs kPruneShareMs = 200;
@@ -37,7 +38,9 @@ bool is_restored(Store& store) {
 
 }  // namespace
 
-Maintenance::Maintenance(Parts parts) : parts_(std::move(parts)) {}
+Maintenance::Maintenance(Parts parts)
+    : parts_(std::move(parts)),
+      cost_turns_(parts_.writer, parts_.runtime, parts_.clock, parts_.random) {}
 
 Maintenance::~Maintenance() {
   stop();
@@ -71,6 +74,7 @@ void Maintenance::poke() {
 }
 
 DurationMs Maintenance::wait_ms() const {
+  if (cost_waits_) return 0;
   const MonoMs now = parts_.clock.mono_ms();
   DurationMs wait = std::clamp<DurationMs>(std::min(next_second_, next_renewal_) - now, 0, kSecond);
   if (const auto wake = parts_.dispatcher.next_wake()) {
@@ -117,6 +121,8 @@ void Maintenance::tick() {
     next_minute_ = now + kMinute;
     every_minute();
   }
+  cost_waits_ = false;
+  cost_waits_ = cost_turns_.work(kCostShareMs);
 }
 
 void Maintenance::renew() {

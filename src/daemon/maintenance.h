@@ -1,7 +1,7 @@
 #pragma once
 // The thread that does what time asks for: wakes the dispatcher when a job is due, renews leases,
 // stores what could not be stored, watches the disk, evicts the cache, sweeps orphans, removes what
-// is over.
+// is over, aggregates.
 //
 // It waits on the monotonic clock, at most a second at a time, and reads the wall clock anew each
 // time: a wall clock that is set back delays nothing for longer than that.
@@ -19,6 +19,7 @@
 #include "core/engine/runtime.h"
 #include "core/store/prune.h"
 #include "core/store/writer.h"
+#include "daemon/cost_turns.h"
 
 namespace aiq {
 
@@ -60,6 +61,8 @@ class Maintenance {
   MonoMs next_pass_ = 0;      // of cleaning up
   PruneCursor prune_cursor_;  // where the pass goes on
   PruneCounts pruned_;        // by it so far
+  CostTurns cost_turns_;
+  bool cost_waits_ = false;  // aggregation goes on at once
   std::mutex mutex_;
   std::condition_variable changed_;
   bool poked_ = false, stopping_ = false;  // guarded by mutex_

@@ -23,8 +23,9 @@ constexpr std::int64_t kCheckpointFrames = 2'000;
 // Whether an operation does the same when it is carried out twice.
 bool repeatable(std::string_view op, const Json& in) {
   if (op == "submit") return in.contains("idempotency_key");
-  constexpr std::array<std::string_view, 5> kSame = {"cancel", "pause", "resume",
-                                                     "cache.invalidate", "db.prune"};
+  constexpr std::array<std::string_view, 7> kSame = {
+      "cancel",   "pause",          "resume",      "cache.invalidate",
+      "db.prune", "cost.aggregate", "cost.rebuild"};
   return std::find(kSame.begin(), kSame.end(), op) != kSame.end();
 }
 

@@ -20,6 +20,11 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> lock_ops();
 [[nodiscard]] std::span<const Op> db_ops();
 [[nodiscard]] std::span<const Op> dlq_ops();
+[[nodiscard]] std::span<const Op> usage_ops();
+[[nodiscard]] std::span<const Op> aggregate_ops();
+[[nodiscard]] std::span<const Op> cost_ops();
+[[nodiscard]] std::span<const Op> cost_read_ops();
+[[nodiscard]] std::span<const Op> reprice_ops();
 
 // The members of `submit` as the engine takes them.
 [[nodiscard]] Expected<SubmitInput, Failure> submit_input_of(const Json& in);
