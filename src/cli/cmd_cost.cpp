@@ -210,7 +210,7 @@ struct FreezeOptions {
 };
 
 void add_freeze_scope(Command& command, FreezeOptions& o) {
-  command.option("tenant", "T", o.tenant, "Of this tenant")
+  command.option("tenant", "T", o.tenant, "Of this tenant", ValueKind::tenant)
       .option("period", "T", o.period, "The hour that begins then")
       .option("from", "T", o.from, "Or all hours from this one")
       .option("to", "T", o.to, "Up to this one, which is not included")
@@ -243,7 +243,7 @@ void add_postings(Command cost, Session& session) {
   auto credit_options = std::make_shared<CreditOptions>();
   CreditOptions& c = *credit_options;
   Command credit_command = cost.add("credit", "post a credit note");
-  credit_command.option("tenant", "T", c.tenant, "To this tenant")
+  credit_command.option("tenant", "T", c.tenant, "To this tenant", ValueKind::tenant)
       .option("period", "T", c.period, "For the hour that begins then")
       .option("amount", "A", c.amount, "Above 0 reduces what is owed")
       .option("currency", "C", c.currency, "Default: the only one of the hour")

@@ -21,7 +21,7 @@ struct SummaryOptions {
         .option("tz", "ZONE", tz, "Time zone of the hours, days and months; default UTC")
         .flag("billed", billed, "By the hour that bills it, not by the hour of use")
         .section("Filters")
-        .option("tenant", "T", tenant, "Of this tenant")
+        .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
         .option("currency", "C", currency, "In this currency")
         .option("from", "T", from, "From this time on")
         .option("to", "T", to, "Before this time")
@@ -88,7 +88,7 @@ struct LedgerOptions {
 
   void add_to(Command& command) {
     command.section("Filters")
-        .option("tenant", "T", tenant, "Of this tenant")
+        .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
         .option("period", "T", period, "Of the hour of use that begins then")
         .option("from", "T", from, "Of hours of use from this one on")
         .option("to", "T", to, "Up to this one, which is not included")
@@ -148,7 +148,7 @@ struct RunOptions {
 
   void add_to(Command& command) {
     command.section("Filters")
-        .option("tenant", "T", tenant, "Of this tenant")
+        .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
         .option("period", "T", period, "Of the hour that begins then")
         .option("outcome", "O", outcome, "done, busy, frozen, failed or abandoned")
         .option("call", "ID", call, "Of this command: the run_id that it printed")
@@ -341,7 +341,7 @@ void set_time(Json& in, const char* member, const std::string& option, const Tex
 }
 
 void ScopeOptions::add_to(Command& command) {
-  command.option("tenant", "T", tenant, "Of this tenant")
+  command.option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
       .option("from", "T", from, "Hours of use from this one on")
       .option("to", "T", to, "Up to this one, which is not included");
 }
@@ -369,7 +369,8 @@ void add_cost_views(Command cost, Session& session) {
   Command explain_command = cost.add("explain", "from an event to the invoice, and back");
   explain_command
       .operands("LEDGER_ID", explain_options->ids, "A ledger row; or one of the options", false)
-      .option("tenant", "T", explain_options->tenant, "With --period or --event: of this tenant")
+      .option("tenant", "T", explain_options->tenant, "With --period or --event: of this tenant",
+              ValueKind::tenant)
       .option("period", "T", explain_options->period, "The hour of use that begins then")
       .option("event", "ID", explain_options->event, "An event");
   explain_command.run([explain_options, &session] { return explain(session, *explain_options); });
@@ -381,7 +382,7 @@ void add_cost_views(Command cost, Session& session) {
 
   auto freeze_options = std::make_shared<FreezeListOptions>();
   Command freeze_command = cost.add("freezes", "freezes in force, newest first");
-  freeze_command.option("tenant", "T", freeze_options->tenant, "Of this tenant")
+  freeze_command.option("tenant", "T", freeze_options->tenant, "Of this tenant", ValueKind::tenant)
       .flag("all", freeze_options->all, "Those that ended, too");
   freeze_options->pages.add_to(freeze_command, "ID");
   freeze_options->format.add_to(freeze_command);

@@ -100,8 +100,8 @@ struct UsageListOptions {
 
   void add_to(Command& command) {
     command.section("Filters")
-        .option("tenant", "T", tenant, "Of this tenant")
-        .option("model", "M", model, "Of this model")
+        .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
+        .option("model", "M", model, "Of this model", ValueKind::model)
         .option("event", "ID", event, "With this event id")
         .option("since", "T", since, "Used at or after a time, or an age such as 1h")
         .option("until", "T", until, "Used before a time, or an age")
@@ -218,7 +218,7 @@ void add_usage(Command root, Session& session) {
 
   auto file = std::make_shared<Text>();
   usage.add("import", "take usage events from a file of JSON lines")
-      .operand("FILE", *file, "JSON Lines; - = standard input")
+      .operand("FILE", *file, "JSON Lines; - = standard input", ValueKind::file)
       .run([file, &session] { return Import(session, **file).run(); });
 
   auto options = std::make_shared<UsageListOptions>();

@@ -17,11 +17,11 @@ BIN = os.environ["AIQ_BIN_DIR"]
 TENANTS, HOURS = 20, 50  # 1,000 tenant-hours
 
 
-def write_events(path, first, count, seed):
+def write_events(path, first, count, seed, hours=range(HOURS)):
     rng = random.Random(seed)
     with open(path, "w", encoding="utf-8") as out:
         for n in range(first, first + count):
-            hour = rng.randrange(HOURS)
+            hour = rng.choice(hours)
             out.write(json.dumps({
                 "event_id": f"ev-{n:09d}",
                 "tenant": f"tenant-{rng.randrange(TENANTS):02d}",
@@ -67,11 +67,13 @@ def main():
             row(f"import, {done:,} there", size - done, "usage", "import", events)
             row(f"aggregate, {done:,} there", size - done, "cost", "aggregate")
             done = size
-            write_events(events, done, 1_000, size + 1)
-            row(f"import 1,000 into {done:,}", 1_000, "usage", "import", events)
-            row(f"aggregate 1,000 into {done:,}", 1_000, "cost", "aggregate")
+            # As it goes: what is new belongs to the hour that is. Then late ones, all over.
+            for what, hours in (("new hour", [HOURS + size % 7]), ("old hours", range(HOURS))):
+                write_events(events, done, 1_000, size + 1, hours)
+                row(f"import 1,000, {what}", 1_000, "usage", "import", events)
+                row(f"aggregate 1,000, {what}", 1_000, "cost", "aggregate")
+                done += 1_000
             row("aggregate, nothing new", 1, "cost", "aggregate")
-            done += 1_000
         row("rebuild", done, "cost", "rebuild")
         row("rebuild --verify", done, "cost", "rebuild", "--verify")
         row("summary by hour", done, "cost", "summary")

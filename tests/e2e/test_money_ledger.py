@@ -570,5 +570,37 @@ class Unpriced(Money):
         self.assertEqual(self.one("cost", "rebuild", "--verify")["changed"], 0)
 
 
+class Jobs(Money):
+    def test_from_job_to_ledger(self):
+        self.world.start_daemon()
+        job = self.ask("submit", "--prompt", "How much?", "--model", harness.GPT, "--wait")[-1]["job_id"]
+        shown = self.one("show", job)
+        self.assertEqual(shown["cost"], {"amount": None, "currency": None, "posted": False})
+        for meter, unit in (("input", 150_000), ("output", 600_000)):
+            self.sql(
+                "INSERT INTO prices (vendor, model, meter, currency, unit_pico, effective_from, "
+                "origin, actor, created_at) VALUES ('openai', ?, ?, 'USD', ?, 0, 'set', 'test', 0)",
+                harness.GPT, meter, unit,
+            )
+        usage = shown["usage"]
+        owed = (usage["input"] * Decimal("0.15") + usage["output"] * Decimal("0.60")) / 1_000_000
+        self.assertGreater(owed, 0)
+        before = self.one("show", job)["cost"]
+        self.assertEqual((Decimal(before["amount"]), before["posted"]), (owed, False))
+        self.assertEqual(self.aggregate()["posted"], 2)
+        after = self.one("show", job)["cost"]
+        self.assertEqual((Decimal(after["amount"]), after["currency"], after["posted"]), (owed, "USD", True))
+        self.assertEqual(self.total(), owed)
+        rows = self.ledger()
+        self.assertEqual({row["source_ref"] for row in rows}, {f"job:{job}:1.1:input", f"job:{job}:1.1:output"})
+        self.assertEqual({row["job_id"] for row in rows}, {job})
+        cached = self.ask("submit", "--prompt", "How much?", "--model", harness.GPT, "--wait")[-1]
+        self.assertEqual(cached["outcome"], "cached")
+        again = self.one("show", cached["job_id"])["cost"]
+        self.assertEqual(again, {"amount": "0.00", "currency": None, "posted": True})
+        self.aggregate()
+        self.assertEqual(self.total(), owed)
+
+
 if __name__ == "__main__":
     harness.main()

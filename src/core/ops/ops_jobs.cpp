@@ -1,5 +1,6 @@
 #include <tuple>
 
+#include "core/money/job_cost.h"
 #include "core/ops/op_groups.h"
 #include "core/vendor/vendor.h"
 
@@ -40,7 +41,14 @@ Expected<Json, Failure> list_jobs(const OpEnv&, Reader& reader, const Json& json
   return json_page(std::move(rows), page, last);
 }
 
-Expected<Json, Failure> show_job(const OpEnv&, Reader& reader, const Json& json) {
+Json json_cost(const std::optional<JobCost>& cost) {
+  if (!cost) return nullptr;
+  return {{"amount", cost->amount ? Json(format_money(*cost->amount)) : Json(nullptr)},
+          {"currency", json_text(cost->currency)},
+          {"posted", cost->posted}};
+}
+
+Expected<Json, Failure> show_job(const OpEnv& env, Reader& reader, const Json& json) {
   Input in(json, {"job_id", "result"});
   const JobId id = in.id("job_id");
   const bool with_result = in.flag("result");
@@ -48,6 +56,7 @@ Expected<Json, Failure> show_job(const OpEnv&, Reader& reader, const Json& json)
   const auto job = reader.job(id);
   if (!job) return Unexpected{no_such_job(std::to_string(id))};
   Json out = json_job(*job);
+  out["cost"] = json_cost(job_cost(env.config, reader, *job));
   out["attempt_log"] = json_attempts(reader.attempts_of(id));
   if (with_result) {
     const auto body = job->result_id ? reader.result_body(*job->result_id) : std::nullopt;

@@ -162,6 +162,8 @@ class CostLedger {
   virtual std::optional<UsageEvent> find_usage(const std::string& tenant,
                                                const std::string& event_id,
                                                const std::string& source) = 0;
+  // Of a job of our own, in order.
+  virtual std::vector<UsageEvent> usage_of_job(JobId job_id) = 0;
   // Newest first, by usage_id.
   virtual std::vector<UsageRow> list_usage(const UsageFilter& filter, const Page& page) = 0;
   // state "" = any. Newest first.

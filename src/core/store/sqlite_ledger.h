@@ -15,6 +15,7 @@ class SqliteLedger final : public CostLedger {
   std::optional<UsageEvent> usage(std::int64_t usage_id) override;
   std::optional<UsageEvent> find_usage(const std::string& tenant, const std::string& event_id,
                                        const std::string& source) override;
+  std::vector<UsageEvent> usage_of_job(JobId job_id) override;
   std::vector<UsageRow> list_usage(const UsageFilter& filter, const Page& page) override;
   std::vector<UsageConflict> list_conflicts(const std::string& state, const Page& page) override;
   std::optional<UsageConflict> conflict(std::int64_t conflict_id) override;

@@ -40,6 +40,9 @@ constexpr const char* kUsageById =
 constexpr const char* kUsageByEvent =
     "SELECT " AIQ_USAGE_COLUMNS
     " FROM usage_events u WHERE u.tenant = ?1 AND u.event_id = ?2 AND u.source = ?3";
+constexpr const char* kUsageOfJob =
+    "SELECT " AIQ_USAGE_COLUMNS
+    " FROM usage_events u INDEXED BY usage_events_job WHERE u.job_id = ?1 ORDER BY u.usage_id";
 // A source counts as posted by what it is, not by its key.
 constexpr const char* kListUsage =
     "SELECT " AIQ_USAGE_COLUMNS
@@ -143,6 +146,14 @@ std::optional<UsageEvent> SqliteLedger::find_usage(const std::string& tenant,
                                                    const std::string& source) {
   Query query(db_, kUsageByEvent, tenant, event_id, source);
   return query.step() ? std::optional(read_usage(query, 0)) : std::nullopt;
+}
+
+std::vector<UsageEvent> SqliteLedger::usage_of_job(JobId job_id) {
+  Query query(db_, kUsageOfJob, job_id);
+  std::vector<UsageEvent> out;
+  while (query.step())
+    out.push_back(read_usage(query, 0));
+  return out;
 }
 
 std::vector<UsageRow> SqliteLedger::list_usage(const UsageFilter& filter, const Page& page) {
