@@ -60,6 +60,17 @@ Exit migrate(Session& session) {
   return Exit::ok;
 }
 
+// An earlier copy may be replaced: the new one has its name only when it is whole. Nothing else is.
+void refuse_other_file(const std::string& target, DurationMs busy_ms) {
+  try {
+    static_cast<void>(summarize_database(target, busy_ms));
+  } catch (const StoreError& error) {
+    if (error.kind() == StoreError::Kind::busy) throw;
+    fail_usage("exists", target + " is there and is not a copy of a database of aiq",
+               "name another file");
+  }
+}
+
 std::optional<BackupReport> back_up(Session& session, const std::string& target, bool force) {
   try {
     return back_up_database(session.db_path(), target, force, session.busy_timeout_ms());
@@ -72,7 +83,7 @@ std::optional<BackupReport> back_up(Session& session, const std::string& target,
   }
 }
 
-Exit backup(Session& session, const std::string& file, bool force) {
+Exit backup(Session& session, const std::string& file) {
   require_database(session);
   const std::string target = path_operand(file);
   refuse_own_files(target, session.db_path());
@@ -81,9 +92,10 @@ Exit backup(Session& session, const std::string& file, bool force) {
   if (there && !S_ISREG(info.st_mode)) {
     fail_usage("not_a_file", target + " is not a regular file", "name a file in it or beside it");
   }
-  const auto report = back_up(session, target, force);
+  if (there) refuse_other_file(target, session.busy_timeout_ms());
+  const auto report = back_up(session, target, there);
   if (!report) {
-    fail_usage("exists", target + " is there already", "name another, or replace it with --force");
+    fail_usage("exists", target + " was made meanwhile by another process", "try again");
   }
   if (session.out.json()) {
     session.out.object({{"path", target},
@@ -164,7 +176,7 @@ void print_restored(Session& session, const std::string& source, const PreparedR
   out.line("the whole queue is paused: look at it with aiq stats, then aiq resume");
 }
 
-Exit restore(Session& session, const std::string& file, bool yes) {
+Exit restore(Session& session, const std::string& file) {
   const std::string source = path_operand(file);
   const std::string& path = session.db_path();
   refuse_own_files(source, path);
@@ -175,10 +187,7 @@ Exit restore(Session& session, const std::string& file, bool yes) {
   const OwnerLock lock = own_without_daemon(session, "a restore");
   const std::string present = what_is_there(session);
   const std::string aside = free_name(path, session.clock().wall_ms());
-  if (!present.empty() && !yes) {
-    fail_usage("needs_yes", present + "; it would be kept as " + aside,
-               "repeat it with --yes to put " + source + " in its place");
-  }
+  if (!present.empty()) session.out.note(present + "; it is kept as " + aside);
   PreparedRestore prepared = prepare(session, source);
   for (const std::string& fault : prepared.faults)
     session.out.warn("in " + source + ": " + fault);
@@ -196,7 +205,6 @@ Exit restore(Session& session, const std::string& file, bool yes) {
 
 struct KeepingOptions {
   Text backup_file, restore_file;
-  bool force = false, yes = false;
 };
 
 }  // namespace
@@ -208,18 +216,18 @@ void add_db_keeping(Command db, Session& session) {
   });
 
   Command backup_command = db.add("backup", "copy the database, also while aiqd works");
-  backup_command.operand("FILE", options->backup_file, "the copy", ValueKind::file)
-      .flag("force", options->force, "replace FILE if it is there");
-  backup_command.run(
-      [&session, options] { return backup(session, *options->backup_file, options->force); });
+  backup_command
+      .operand("FILE", options->backup_file, "the copy; an earlier one is replaced",
+               ValueKind::file)
+      .run([&session, options] { return backup(session, *options->backup_file); });
 
   Command restore_command = db.add("restore", "put a copy in the place of the database");
   restore_command
       .operand("FILE", options->restore_file, "a copy that aiq db backup has made", ValueKind::file)
-      .flag("yes", options->yes, "also when the present database holds jobs; it is kept beside")
-      .remark("Nothing is sent until aiq resume: the whole queue is paused.");
-  restore_command.run(
-      [&session, options] { return restore(session, *options->restore_file, options->yes); });
+      .remark(
+          "The database before is kept beside it. Nothing is sent until aiq resume: the whole\n"
+          "queue is paused.");
+  restore_command.run([&session, options] { return restore(session, *options->restore_file); });
 }
 
 }  // namespace aiq::cli

@@ -102,14 +102,15 @@ class Backup(Case):
         self.assertEqual(world.aiq("db", "backup", "--json", copy).error["code"], "no_database")
         world.submit("a")
         world.aiq("db", "backup", copy, rc=0)
-        for args, code in ((("-",), "not_a_path"), ((copy,), "exists"),
-                           ((world.db, "--force"), "same_file"),
-                           ((world.db + "-wal", "--force"), "same_file"),
-                           ((world.dir, "--force"), "not_a_file")):
+        other = world.write("letter.txt", "dear reader")
+        for args, code in ((("-",), "not_a_path"), ((other,), "exists"),
+                           ((world.db,), "same_file"),
+                           ((world.db + "-wal",), "same_file"),
+                           ((world.dir,), "not_a_file")):
             result = world.aiq("db", "backup", "--json", *args, rc=2)
             self.assertEqual(result.error["code"], code)
         world.submit("b")
-        self.assertEqual(world.aiq("db", "backup", "--json", "--force", copy, rc=0).json["jobs"], 2)
+        self.assertEqual(world.aiq("db", "backup", "--json", copy, rc=0).json["jobs"], 2)
 
     def test_no_space_leaves_no_part(self):
         world = self.start(daemon=False)
@@ -136,16 +137,11 @@ class Restore(Case):
         world.wait_final([running, waiting, later])
         sent = len(world.sim.calls())
 
-        busy = world.aiq("db", "restore", "--json", "--yes", copy, rc=7)
+        busy = world.aiq("db", "restore", "--json", copy, rc=7)
         self.assertEqual(busy.error["code"], "daemon_running")
         self.assertTrue(busy.error["hint"])
         world.stop_daemon()
-        refused = world.aiq("db", "restore", "--json", copy, rc=2)
-        self.assertEqual(refused.error["code"], "needs_yes")
-        self.assertIn("3 jobs", refused.error["message"])
-        self.assertEqual(len(world.jobs()), 3)
-
-        done = world.aiq("db", "restore", "--json", "--yes", copy, rc=0).json
+        done = world.aiq("db", "restore", "--json", copy, rc=0).json
         self.assertEqual((done["jobs"], done["open_attempts"]), (2, 1))
         self.assertEqual(len(rows(done["previous"], "SELECT job_id FROM jobs")), 3)
         self.assertFalse(os.path.exists(done["previous"] + "-wal"))
@@ -181,7 +177,7 @@ class Restore(Case):
         for path, rc, code in ((text, 8, "corrupt"), (world.path("foreign.db"), 8, "corrupt"),
                                (world.path("none"), 2, "no_such_file"), ("-", 2, "not_a_path"),
                                (world.db, 2, "same_file")):
-            result = world.aiq("db", "restore", "--json", "--yes", path, rc=rc)
+            result = world.aiq("db", "restore", "--json", path, rc=rc)
             self.assertEqual(result.error["code"], code)
         self.assertEqual(len(world.jobs()), 1)
         self.assertEqual([n for n in os.listdir(world.dir) if "restore" in n], [])
@@ -196,7 +192,7 @@ class Restore(Case):
         outcomes = set()
         for step in range(16):
             process = subprocess.Popen(
-                [world.program("aiq"), "db", "restore", "--yes", copy], env=world.env(),
+                [world.program("aiq"), "db", "restore", copy], env=world.env(),
                 cwd=world.dir, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 process.wait(0.004 * step * SLOWER)
@@ -255,7 +251,7 @@ class Migrate(Case):
         again = world.aiq("db", "migrate", "--json", rc=0).json
         self.assertEqual((again["from"], again["backup"]), (report["to"], None))
         # An older copy can be put back, too.
-        done = world.aiq("db", "restore", "--json", "--yes", report["backup"], rc=0).json
+        done = world.aiq("db", "restore", "--json", report["backup"], rc=0).json
         self.assertEqual((done["migrated_from"], done["schema_version"]), (1, report["to"]))
         world.aiq("db", "check", rc=0)
 
@@ -327,7 +323,7 @@ class Prune(Case):
         world.stop_daemon()
         self.assertIn("removed what is over", harness.read(world.daemon_log))
 
-        world.aiq("db", "restore", copy, "--yes", rc=0)
+        world.aiq("db", "restore", copy, rc=0)
         world.start_daemon()
         wait_until(lambda: "nothing is removed while" in harness.read(world.daemon_log), 10,
                    "aiqd leaves it alone")

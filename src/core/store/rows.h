@@ -148,7 +148,7 @@ struct LaneHead {
 
 struct Pause {
   std::string vendor, model, tenant;  // "" = any
-  std::string cause;                  // operator | vendor_quota | auth
+  std::string cause;                  // operator | vendor_quota | auth | restored
   std::string reason;
   std::optional<UnixMs> until;
   std::string actor;
@@ -246,6 +246,36 @@ struct DeadLetterFilter {
   std::string tenant, model, vendor, reason, error_class, correlation_id;  // "" = any
   std::string label_key, label_value;
   std::optional<UnixMs> since, until;  // dead_at, half-open
+};
+
+// Sends a dead letter's job again: the same job, its next generation.
+struct ReplayRequest {
+  std::int64_t dlq_id = 0;
+  UnixMs now = 0;
+  UnixMs run_at = 0;               // <= now: at once
+  std::optional<UnixMs> deadline;  // nullopt: none
+  std::string actor, note;
+};
+
+struct ReplayOutcome {
+  enum class Kind {
+    replayed,
+    already_resolved,  // replayed or discarded before
+    duplicate,         // a live job has its key: it stays as it is
+    not_found,
+  };
+  Kind kind = Kind::not_found;
+  JobId job_id = 0;
+  int generation = 0;      // of the job after a replay; else of the letter
+  JobId duplicate_of = 0;  // duplicate
+};
+
+// Open dead letters by one of their properties.
+struct DeadLetterGroup {
+  std::string by;    // class | reason | model | tenant
+  std::string name;  // "" = never sent (class)
+  std::int64_t count = 0;
+  UnixMs oldest = 0, newest = 0;  // dead_at
 };
 
 struct CacheEntry {

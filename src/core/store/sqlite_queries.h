@@ -71,6 +71,8 @@ class SqliteQueries {
   std::vector<Pause> list_pauses();
   std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter, const Page& page);
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id);
+  std::vector<DeadLetterGroup> dead_letter_groups();
+  ReplayOutcome preview_replay(std::int64_t dlq_id);
   PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) {
     return count_prunable(db_, rules, from);
   }
@@ -135,6 +137,12 @@ class SqliteReads : public Interface {
   }
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) override {
     return limited()->dead_letter(dlq_id);
+  }
+  std::vector<DeadLetterGroup> dead_letter_groups() override {
+    return limited()->dead_letter_groups();
+  }
+  ReplayOutcome preview_replay(std::int64_t dlq_id) override {
+    return limited()->preview_replay(dlq_id);
   }
   PriceBook& prices() override { return prices_; }
   CostLedger& ledger() override { return ledger_; }

@@ -80,6 +80,10 @@ class SqliteStore final : public SqliteReads<Store> {
   std::vector<OpenLease> open_leases(JobId after, int limit) override;
   CloseOutcome close_attempt(const AttemptClose& close) override;
 
+  ReplayOutcome replay(const ReplayRequest& request) override;
+  DiscardOutcome discard(std::int64_t dlq_id, const std::string& actor, const std::string& note,
+                         UnixMs now) override;
+
   void set_pause(const Pause& pause) override;
   int clear_pause(const std::string& vendor, const std::string& model,
                   const std::string& tenant) override;

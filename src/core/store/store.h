@@ -62,6 +62,10 @@ class Reader {
   virtual std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter,
                                                     const Page& page) = 0;
   virtual std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) = 0;
+  // Open ones, each property by itself, the largest groups first.
+  virtual std::vector<DeadLetterGroup> dead_letter_groups() = 0;
+  // What replay() would do now, without writing.
+  virtual ReplayOutcome preview_replay(std::int64_t dlq_id) = 0;
 
   // The parts that deal with money, each an interface of its own. Their calls have no time limit
   // of their own.
@@ -134,6 +138,15 @@ class Store : public Reader {
   // that becomes a dead letter lets its entry count as fresh for one more soft TTL (at most to its
   // hard end): what can't be renewed now is not asked for again with every stale answer.
   virtual CloseOutcome close_attempt(const AttemptClose& close) = 0;
+
+  // ---- dead letters
+  // Fresh attempts, no deadline unless one is given; what its submissions wished is replaced by the
+  // times given here. Conditional on the letter being open: of two at once, one replays.
+  virtual ReplayOutcome replay(const ReplayRequest& request) = 0;
+  // The job becomes `failed`. Kinds: discarded, already_resolved, not_found.
+  enum class DiscardOutcome { discarded, already_resolved, not_found };
+  virtual DiscardOutcome discard(std::int64_t dlq_id, const std::string& actor,
+                                 const std::string& note, UnixMs now) = 0;
 
   // ---- limits and pauses
   // Replaces one of the same scope. An operator's that ends by itself does not end a pause that
