@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/batch_wait.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
 #include "cli/render.h"
@@ -35,19 +36,41 @@ std::vector<std::string> matching_ids(Session& session, const JobFilterOptions& 
   return ids;
 }
 
-void cancel_slice(Session& session, const std::vector<std::string>& ids, bool force) {
-  Json in = {{"ids", ids}};
-  set_flag(in, "force", force);
-  const Json answer = session.call("cancel", in);
-  Output& out = session.out;
-  for (const Json& row : answer.at("rows")) {
-    if (out.json()) {
-      out.object(row);
-    } else {
-      out.line(member_text(row, "job_id") + " " + member_text(row, "outcome"));
-    }
+void print_row(Output& out, const Json& row) {
+  if (out.json()) {
+    out.object(row);
+  } else {
+    out.line(member_text(row, "job_id") + " " + member_text(row, "outcome"));
   }
-  out.flush();
+}
+
+// Filters name who asked where they can: a job goes on when others asked for it, too.
+void cancel_slice(Session& session, const std::vector<std::string>& ids, const CancelOptions& o) {
+  Json in = {{"ids", ids}};
+  set_flag(in, "force", o.force);
+  set_text(in, "batch_id", o.filter.batch);
+  set_text(in, "correlation_id", o.filter.correlation_id);
+  const Json answer = session.call("cancel", in);
+  for (const Json& row : answer.at("rows"))
+    print_row(session.out, row);
+  session.out.flush();
+}
+
+// --batch alone: line by line, without a list of all jobs.
+bool only_batch(const JobFilterOptions& f) {
+  JobFilterOptions rest = f;
+  rest.batch.reset();
+  return f.batch && !rest.any();
+}
+
+Exit cancel_batch(Session& session, const CancelOptions& o) {
+  bool any = false;
+  cancel_batch_lines(session, *o.filter.batch, o.force, [&](const Json& row) {
+    any = true;
+    print_row(session.out, row);
+  });
+  if (!any) session.out.note("no job that could be cancelled matches");
+  return Exit::ok;
 }
 
 Exit cancel(Session& session, const CancelOptions& o) {
@@ -59,14 +82,15 @@ Exit cancel(Session& session, const CancelOptions& o) {
   }
   if (!o.ids.empty()) {
     // All in one operation: an unknown id cancels nothing.
-    cancel_slice(session, o.ids, o.force);
+    cancel_slice(session, o.ids, o);
     return Exit::ok;
   }
+  if (only_batch(o.filter)) return cancel_batch(session, o);
   const std::vector<std::string> ids = matching_ids(session, o.filter);
   for (std::size_t at = 0; at < ids.size(); at += kSlice) {
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(at);
     const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), at + kSlice));
-    cancel_slice(session, {begin, end}, o.force);
+    cancel_slice(session, {begin, end}, o);
   }
   if (ids.empty()) session.out.note("no job that could be cancelled matches");
   return Exit::ok;

@@ -1,5 +1,7 @@
 // aiq submit, aiq run
 
+#include "cli/batch_load.h"
+#include "cli/batch_wait.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/request_options.h"
@@ -12,8 +14,8 @@ namespace {
 
 struct SubmitOptions {
   RequestOptions request;
-  bool wait = false, dry_run = false;
-  Text timeout;
+  bool wait = false, dry_run = false, atomic = false;
+  Text timeout, batch;
 };
 
 bool still_open(const Json& receipt) {
@@ -89,6 +91,52 @@ void print_waited(Session& session, const Waited& waited) {
   throw CommandFailed(std::move(failure));
 }
 
+// Waits for the lines that went in; what is wrong with others is told afterwards.
+Exit submit_batch_and_wait(Session& session, const SubmitOptions& o, const BatchRequest& request) {
+  std::optional<DurationMs> timeout;
+  if (o.timeout) timeout = duration_value("--timeout", *o.timeout);
+  session.require_daemon("the requests");
+  const BatchReport report = load_batch(session, request);
+  Output& out = session.out;
+  Json more = Json::object();
+  WaitEnd end = WaitEnd::completed;
+  Json batch = {{"counts", {{"completed", 0}}}};
+  if (!out.json() && !report.batch_id.empty()) {
+    out.line(report.batch_id);
+    out.flush();
+  }
+  if (!report.batch_id.empty()) {
+    end = wait_for_batch(session, report.batch_id, false, timeout, {});
+    batch = batch_with_counts(session, session.call("batch.show", {{"batch_id", report.batch_id}}));
+    more["counts"] = batch.at("counts");
+  }
+  print_batch_report(session, report, more);
+  if (auto failure = failure_of_batch(report)) throw CommandFailed(std::move(*failure));
+  if (end == WaitEnd::completed) return Exit::ok;
+  throw CommandFailed(
+      failure_of_wait(session, end, not_completed_sentence(batch),
+                      "aiq batch results " + report.batch_id + " tells what happened"));
+}
+
+Exit submit_batch(Session& session, const SubmitOptions& o) {
+  BatchRequest request{.path = *o.batch,
+                       .key = o.request.idempotency_key,
+                       .atomic = o.atomic,
+                       .options = o.request.line_options(session),
+                       .options_as_given = o.request.line_options_as_given()};
+  if (o.atomic && o.request.only_if_cached) {
+    fail_usage("contradiction", "--atomic and --only-if-cached exclude each other",
+               "what is cached now may not be when the batch goes in");
+  }
+  if (o.dry_run) return preview_batch(session, request);
+  if (o.wait) return submit_batch_and_wait(session, o, request);
+  const BatchReport report = load_batch(session, request);
+  if (!session.out.json() && !report.batch_id.empty()) session.out.line(report.batch_id);
+  print_batch_report(session, report, Json::object());
+  if (auto failure = failure_of_batch(report)) throw CommandFailed(std::move(*failure));
+  return Exit::ok;
+}
+
 Exit submit(Session& session, const SubmitOptions& o) {
   if (o.timeout && !o.wait) {
     fail_usage("contradiction", "--timeout goes with --wait only", "--deadline limits the job");
@@ -96,6 +144,10 @@ Exit submit(Session& session, const SubmitOptions& o) {
   if (o.wait && o.dry_run) {
     fail_usage("contradiction", "--dry-run submits nothing to wait for", "leave out --wait");
   }
+  if (o.atomic && !o.batch) {
+    fail_usage("contradiction", "--atomic goes with --batch only", "one request is always atomic");
+  }
+  if (o.batch) return submit_batch(session, o);
   const Json in = o.request.input(session);
   if (o.dry_run) return dry_run(session, in);
   if (!o.wait) return submit_only(session, in);
@@ -130,8 +182,12 @@ Exit run(Session& session, const SubmitOptions& o) {
 
 void add_submit(Command root, Session& session) {
   auto options = std::make_shared<SubmitOptions>();
-  Command command = root.add("submit", "queue one request and print its job id");
+  Command command = root.add("submit", "queue a request, or a file of them, and print the id");
   options->request.add_to(command);
+  command.section("Batches")
+      .option("batch", "FILE", options->batch,
+              "OpenAI Batch JSONL, plain or gzip; - = standard input")
+      .flag("atomic", options->atomic, "With --batch: all lines or none");
   command.section("Waiting")
       .flag("wait", options->wait, "Wait for its end; exit 1 if it does not complete")
       .option("timeout", "D", options->timeout, "With --wait: give up waiting, exit 6")

@@ -1,5 +1,6 @@
 // aiq wait
 
+#include "cli/batch_wait.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/values.h"
@@ -10,6 +11,7 @@ namespace {
 
 struct WaitOptions {
   Texts ids;
+  Text batch;
   bool all = false, any = false;
   Text timeout;
 };
@@ -23,8 +25,30 @@ void print_ended(Output& out, const Json& job) {
   out.line(member_text(job, "job_id") + " " + out.tone(status, tone_of(status)));
 }
 
+Exit wait_batch(Session& session, const WaitOptions& o) {
+  std::optional<DurationMs> timeout;
+  if (o.timeout) timeout = duration_value("--timeout", *o.timeout);
+  const WaitEnd end =
+      wait_for_batch(session, *o.batch, o.any, timeout, [&session](const std::string& id) {
+        print_ended(session.out, session.call("show", {{"job_id", id}}));
+        session.out.flush();
+      });
+  if (end == WaitEnd::completed) return Exit::ok;
+  const Json batch =
+      batch_with_counts(session, session.call("batch.show", {{"batch_id", *o.batch}}));
+  throw CommandFailed(failure_of_wait(session, end, not_completed_sentence(batch),
+                                      "aiq batch results " + *o.batch + " tells what happened"));
+}
+
 Exit wait(Session& session, const WaitOptions& o) {
   if (o.all && o.any) fail_usage("contradiction", "--all and --any exclude each other", "");
+  if (o.ids.empty() == !o.batch) {
+    fail_usage(
+        o.batch ? "contradiction" : "missing_argument",
+        o.batch ? "job ids and --batch exclude each other" : "aiq wait needs job ids or --batch",
+        "for example aiq wait 17 18, or aiq wait --batch b3");
+  }
+  if (o.batch) return wait_batch(session, o);
   WaitRequest request{.job_ids = o.ids, .any = o.any};
   if (o.timeout) request.timeout_ms = duration_value("--timeout", *o.timeout);
   std::size_t ended = 0;
@@ -53,7 +77,8 @@ Exit wait(Session& session, const WaitOptions& o) {
 void add_wait(Command root, Session& session) {
   auto options = std::make_shared<WaitOptions>();
   root.add("wait", "wait for jobs to end, and print a line for each")
-      .operands("ID", options->ids, "Job ids", true, ValueKind::live_job)
+      .operands("ID", options->ids, "Job ids", false, ValueKind::live_job)
+      .option("batch", "B", options->batch, "For the jobs of this batch", ValueKind::batch)
       .flag("all", options->all, "Until all have ended; exit 0 if all completed (default)")
       .flag("any", options->any, "Until one has completed; exit 0 if one did")
       .option("timeout", "D", options->timeout, "Give up waiting, exit 6; the jobs go on")

@@ -17,6 +17,7 @@ CommandTree make_command_tree(Session& session) {
   root.heading("Jobs");
   add_submit(root, session);
   add_jobs(root, session);
+  add_batch(root, session);
   add_wait(root, session);
   add_cancel(root, session);
   root.heading("Queue");

@@ -9,6 +9,7 @@ namespace aiq::cli {
 
 void add_submit(Command root, Session& session);  // submit, run
 void add_jobs(Command root, Session& session);    // list, show, result
+void add_batch(Command root, Session& session);
 void add_wait(Command root, Session& session);
 void add_cancel(Command root, Session& session);
 void add_stats(Command root, Session& session);

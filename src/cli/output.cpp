@@ -86,6 +86,10 @@ void Output::warn(std::string_view sentence) {
   if (!quiet_) words("aiq: warning: " + printable(redact(sentence)));
 }
 
+void Output::fault(std::string_view text_of_fault) {
+  words(printable(redact(text_of_fault)));
+}
+
 void Output::error(const Failure& failure) {
   const std::string message = printable(redact(failure.message));
   if (json_) {

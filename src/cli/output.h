@@ -62,6 +62,8 @@ class Output {
   // ---- standard error
   void note(std::string_view sentence);  // "aiq: sentence"
   void warn(std::string_view sentence);  // "aiq: warning: sentence"
+  // A fault in the input, as its place and what it is; also with --quiet.
+  void fault(std::string_view text);
   // "aiq: message (hint)"; with --json the error object instead.
   void error(const Failure& failure);
   // The progress line: only on a terminal, replaced by the next one, removed by "" and by

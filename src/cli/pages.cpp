@@ -25,6 +25,7 @@ void JobFilterOptions::add_to(Command& command) {
       .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
       .option("model", "M", model, "For this model", ValueKind::model)
       .option("vendor", "V", vendor, "At this vendor", ValueKind::vendor)
+      .option("batch", "B", batch, "Asked for by a line of this batch", ValueKind::batch)
       .option("label", "K=V", label, "With this label", ValueKind::label)
       .option("correlation-id", "ID", correlation_id, "With this correlation id")
       .option("since", "T", since, "Submitted at or after a time, or an age such as 1h")
@@ -32,7 +33,7 @@ void JobFilterOptions::add_to(Command& command) {
 }
 
 bool JobFilterOptions::any() const {
-  return status || tenant || model || vendor || label || correlation_id || since || until;
+  return status || tenant || model || vendor || batch || label || correlation_id || since || until;
 }
 
 Json JobFilterOptions::input(const Session& session) const {
@@ -42,6 +43,7 @@ Json JobFilterOptions::input(const Session& session) const {
   set_text(in, "tenant", tenant);
   set_text(in, "model", model);
   set_text(in, "vendor", vendor);
+  set_text(in, "batch_id", batch);
   set_label(in, label);
   set_text(in, "correlation_id", correlation_id);
   set_past(in, "since", "--since", since, now);

@@ -16,7 +16,7 @@ struct PageOptions {
 
 // The filters of `aiq list`, which `aiq cancel` takes too.
 struct JobFilterOptions {
-  Text status, tenant, model, vendor, label, correlation_id, since, until;
+  Text status, tenant, model, vendor, batch, label, correlation_id, since, until;
   void add_to(Command& command);
   [[nodiscard]] bool any() const;
   [[nodiscard]] Json input(const Session& session) const;

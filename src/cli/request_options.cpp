@@ -1,5 +1,7 @@
 #include "cli/request_options.h"
 
+#include <algorithm>
+
 #include "cli/values.h"
 #include "core/model/job.h"
 
@@ -87,21 +89,19 @@ void RequestOptions::set_key_members(Json& in) const {
   set_text(in, "safety", safety);
 }
 
-Json RequestOptions::input(Session& session) const {
-  check_one_body(*this);
-  Json in = Json::object();
-  set_key_members(in);
-  set_text(in, "system", system);
-  set_whole(in, "max_tokens", "--max-tokens", max_tokens, 1, INT64_MAX);
-  set_text(in, "temperature", temperature);
-  set_whole(in, "priority", "--priority", priority, kPriorityMin, kPriorityMax);
-  set_whole(in, "max_attempts", "--max-attempts", max_attempts, 0, INT32_MAX);
-  set_times(in, *this, session.clock().wall_ms());
-  // A variable that is not set must not quietly take the protection away.
+// A variable that is not set must not quietly take the protection away.
+void RequestOptions::check_key() const {
   if (idempotency_key && idempotency_key->empty()) {
     fail_usage("empty_key", "--idempotency-key is empty", "is the variable set that you gave?");
   }
-  set_text(in, "idempotency_key", idempotency_key);
+}
+
+void RequestOptions::set_common(Json& in, UnixMs now) const {
+  set_key_members(in);
+  set_whole(in, "priority", "--priority", priority, kPriorityMin, kPriorityMax);
+  set_whole(in, "max_attempts", "--max-attempts", max_attempts, 0, INT32_MAX);
+  set_times(in, *this, now);
+  check_key();
   set_text(in, "correlation_id", correlation_id);
   set_labels(in, labels);
   set_duration(in, "ttl_ms", "--ttl", ttl);
@@ -111,6 +111,46 @@ Json RequestOptions::input(Session& session) const {
   set_flag(in, "bypass_cache", bypass_cache);
   set_flag(in, "only_if_cached", only_if_cached);
   set_flag(in, "resubmit", resubmit);
+}
+
+Json RequestOptions::line_options(Session& session) const {
+  if (prompt || prompt_file || request || system || max_tokens || temperature) {
+    fail_usage("contradiction", "each line of a batch has its own request",
+               "leave out --prompt, --prompt-file, --request, --system, --max-tokens and "
+               "--temperature");
+  }
+  const UnixMs now = session.clock().wall_ms();
+  Json in = Json::object();
+  set_common(in, now);
+  // One moment for all of its lines, however long the file takes.
+  if (const auto wait = in.find("delay_ms"); wait != in.end()) {
+    in["run_at"] = format_rfc3339(now + wait->get<DurationMs>());
+    in.erase("delay_ms");
+  }
+  return in;
+}
+
+std::string RequestOptions::line_options_as_given() const {
+  Json out = Json::array();
+  for (const Text* text : {&tenant, &model, &vendor, &endpoint, &scope, &locale, &safety, &priority,
+                           &delay, &at, &deadline, &max_attempts, &correlation_id, &ttl, &max_age})
+    out.push_back(*text ? Json(**text) : Json(nullptr));
+  Texts sorted = labels;
+  std::sort(sorted.begin(), sorted.end());
+  out.push_back(sorted);
+  for (const bool flag : {no_cache, no_store, bypass_cache, only_if_cached, resubmit})
+    out.push_back(flag);
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json RequestOptions::input(Session& session) const {
+  check_one_body(*this);
+  Json in = Json::object();
+  set_text(in, "system", system);
+  set_whole(in, "max_tokens", "--max-tokens", max_tokens, 1, INT64_MAX);
+  set_text(in, "temperature", temperature);
+  set_common(in, session.clock().wall_ms());
+  set_text(in, "idempotency_key", idempotency_key);
   // Last, so that no other mistake costs reading a pipe.
   const std::int64_t limit = session.config().limits.request_bytes;
   set_text(in, "prompt", prompt);

@@ -17,6 +17,7 @@ namespace {
 
 constexpr DurationMs kSecond = 1'000;
 constexpr DurationMs kMinute = 60'000;
+constexpr DurationMs kLoadMs = 200;
 constexpr int kSweepSlice = 1'000;
 constexpr int kEvictSlice = 500;
 constexpr DurationMs kCostShareMs = 100;           // of one tick, before it looks at the rest again
@@ -116,6 +117,7 @@ void Maintenance::tick() {
     watch_disk();
     store_failing_ = parts_.runner.retry_unstored() > 0 || parts_.dispatcher.failures() > 0;
     prune_some();
+    load_batches();
   }
   if (now >= next_minute_) {
     next_minute_ = now + kMinute;
@@ -187,6 +189,19 @@ void Maintenance::prune_some() {
     next_pass_ = begun + kPassEveryMs;
     return;
   }
+}
+
+// A little at a time: leases are renewed by this thread.
+void Maintenance::load_batches() {
+  const MonoMs begun = parts_.clock.mono_ms();
+  bool any = false;
+  bool more = true;
+  while (more && parts_.clock.mono_ms() - begun < kLoadMs) {
+    more = load_published_batch(parts_.writer, parts_.clock, WritePriority::maintenance);
+    any = any || more;
+  }
+  if (any) parts_.dispatcher.wake();
+  if (more) next_second_ = begun;
 }
 
 void Maintenance::every_minute() {

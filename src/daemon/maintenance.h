@@ -50,6 +50,7 @@ class Maintenance {
   void tick();
   void renew();
   void every_minute();
+  void load_batches();
   void watch_disk();
   void prune_some();
   [[nodiscard]] DurationMs wait_ms() const;

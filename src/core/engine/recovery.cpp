@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/engine/batch.h"
 #include "core/model/retry.h"
 #include "core/vendor/vendor.h"
 
@@ -60,10 +61,24 @@ RecoveryReport recover(Writer& writer, const Runtime& runtime, Clock& clock, Ran
     report.dead_lettered += slice.dead_lettered;
     more = slice.attempts == kSlice;
   }
+  // Batches first: a stage that is gone would leave its batch behind.
+  while (!writer.run(WritePriority::control,
+                     [](Store& store) { return store.drop_staging_batches(kSlice); })) {
+  }
   while (!writer.run(WritePriority::control,
                      [](Store& store) { return store.drop_unpublished_stages(kSlice); })) {
   }
+  while (load_published_batch(writer, clock, WritePriority::control)) {
+  }
   return report;
+}
+
+bool load_published_batch(Writer& writer, Clock& clock, WritePriority priority) {
+  return writer.run(priority, [&clock](Store& store) {
+    const auto batch_id = store.batch_to_load();
+    if (batch_id) load_staged(store, *batch_id, clock.wall_ms());
+    return batch_id.has_value();
+  });
 }
 
 JobId sweep_orphans(Writer& writer, const Runtime& runtime, Clock& clock, Random& random,

@@ -19,10 +19,15 @@ struct RecoveryReport {
 };
 
 // Closes every open attempt: `unknown`, billed maybe (nothing durable tells sent from not sent),
-// or `crashed` at a vendor where nothing is paid; frees all locks; removes unpublished stages.
+// or `crashed` at a vendor where nothing is paid; frees all locks; removes unpublished stages and
+// batches, and loads published batches to their end.
 // In slices of 1,000, each committed. Can be cut short anywhere and run again.
 [[nodiscard]] RecoveryReport recover(Writer& writer, const Runtime& runtime, Clock& clock,
                                      Random& random);
+
+// One short transaction of what the loader of an all-or-nothing batch left to do after it was
+// published. False: there is nothing to do.
+bool load_published_batch(Writer& writer, Clock& clock, WritePriority priority);
 
 // Closes leases that nobody in this living process holds any more and whose stored time is over.
 // `held`: whether a token's request still runs here. At most `limit` leases are looked at, from

@@ -296,6 +296,17 @@ int attempts_limit(int configured) {
 
 }  // namespace
 
+std::optional<Failure> check_submission_options(const Config& config, const SubmitInput& input,
+                                                UnixMs now) {
+  if (auto failure = check_names(input)) return failure;
+  if (auto failure = check_texts(input)) return failure;
+  if (auto failure = check_numbers(input, now)) return failure;
+  if (auto failure = check_policy(config, input)) return failure;
+  if (input.vendor.empty()) return std::nullopt;
+  const auto vendor = choose_vendor(config, input, input.model);
+  return vendor ? std::nullopt : std::optional(vendor.error());
+}
+
 Expected<PreparedSubmission, Failure> prepare_submission(const Config& config,
                                                          const SubmitInput& input,
                                                          const std::string& actor, UnixMs now,

@@ -45,6 +45,11 @@ struct PreparedSubmission {
 // Whether a tenant may submit: it has a section, or limits.unknown_tenants lets it in.
 [[nodiscard]] bool accepts_tenant(const Config& config, const std::string& tenant);
 
+// What is wrong with all of `input` but the request itself: names, texts, numbers, policy, and the
+// vendor if one is named.
+[[nodiscard]] std::optional<Failure> check_submission_options(const Config& config,
+                                                              const SubmitInput& input, UnixMs now);
+
 // Failures: exit 2 (invalid input), exit 5 (disabled or unknown tenant, size, bypass not allowed).
 [[nodiscard]] Expected<PreparedSubmission, Failure> prepare_submission(const Config& config,
                                                                        const SubmitInput& input,

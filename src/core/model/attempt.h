@@ -64,7 +64,7 @@ struct AttemptResult {
   bool retryable = true;
   std::string error_code;     // the vendor's code or ours: "rate_limit_exceeded", "invalid_json"
   std::string error_message;  // redacted, at most 2 KiB
-  std::string excerpt;        // first 2 KiB of an answer that was not understood, redacted
+  std::string excerpt;        // first 2 KiB of the body of a failing answer, redacted
   std::optional<int> http_status;
   std::string vendor_request_id;
   std::optional<DurationMs> connect_ms, first_byte_ms, total_ms;

@@ -23,9 +23,12 @@ constexpr std::int64_t kCheckpointFrames = 2'000;
 // Whether an operation does the same when it is carried out twice.
 bool repeatable(std::string_view op, const Json& in) {
   if (op == "submit") return in.contains("idempotency_key");
-  constexpr std::array<std::string_view, 7> kSame = {
-      "cancel",   "pause",          "resume",      "cache.invalidate",
-      "db.prune", "cost.aggregate", "cost.rebuild"};
+  // A batch without a key is found again by its file, unless that can't be read twice.
+  if (op == "batch.begin") return in.contains("idempotency_key") || in.contains("repeatable");
+  constexpr std::array<std::string_view, 12> kSame = {
+      "cancel",       "pause",        "resume",         "cache.invalidate",
+      "batch.append", "batch.finish", "batch.load",     "batch.drop",
+      "batch.cancel", "db.prune",     "cost.aggregate", "cost.rebuild"};
   return std::find(kSame.begin(), kSame.end(), op) != kSame.end();
 }
 

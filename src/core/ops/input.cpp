@@ -145,6 +145,14 @@ std::int64_t Input::id(const char* name) {
   return out.value_or(0);
 }
 
+std::optional<std::int64_t> Input::batch_id(const char* name) {
+  const auto value = maybe_text(name);
+  if (!value) return std::nullopt;
+  const auto out = parse_id(std::string_view(*value).substr(value->starts_with('b') ? 1 : 0));
+  if (!out) problem("invalid_id", std::string(name) + ": " + *value + " is no batch id (b17)");
+  return out;
+}
+
 std::pair<std::string, std::string> Input::label(const char* name) {
   const std::string pair = text(name);
   if (pair.empty()) return {};

@@ -31,6 +31,8 @@ class Input {
   [[nodiscard]] Labels labels(const char* name);                       // object of strings
   // A positive id as decimal digits or as a number. Problem: missing_option, invalid_id.
   [[nodiscard]] std::int64_t id(const char* name);
+  // "b17", or 17; nullopt when absent. Problem: invalid_id.
+  [[nodiscard]] std::optional<std::int64_t> batch_id(const char* name);
   // "k=v" as {k, v}; both "" when absent.
   [[nodiscard]] std::pair<std::string, std::string> label(const char* name);
   // limit (1 .. 1000, default 100) and after (an id of the list).

@@ -44,6 +44,10 @@ Json json_id(std::int64_t id) {
   return std::to_string(id);
 }
 
+Json json_batch_id(std::int64_t id) {
+  return "b" + std::to_string(id);
+}
+
 Json json_text(std::string_view text) {
   if (text.empty()) return nullptr;
   if (is_valid_utf8(text)) return std::string(text);
@@ -78,8 +82,8 @@ Json json_job(const JobRow& job) {
           {"endpoint", to_string(job.endpoint)},
           {"priority", job.priority},
           {"labels", json_labels(job.labels)},
-          {"batch_id", nullptr},
-          {"custom_id", nullptr},
+          {"batch_id", job.batch_id ? json_batch_id(*job.batch_id) : Json(nullptr)},
+          {"custom_id", json_text(job.custom_id)},
           {"idempotency_key", json_text(job.idempotency_key)},
           {"client_key", json_text(job.client_key)},
           {"cache_key", json_text(job.cache_key)},

@@ -14,6 +14,7 @@ namespace aiq {
 
 [[nodiscard]] Json json_time(std::optional<UnixMs> at);
 [[nodiscard]] Json json_id(std::int64_t id);
+[[nodiscard]] Json json_batch_id(std::int64_t id);  // "b17"
 // "" is null. Bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] Json json_text(std::string_view text);
 template <class T>

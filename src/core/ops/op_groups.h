@@ -25,6 +25,8 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> cost_ops();
 [[nodiscard]] std::span<const Op> cost_read_ops();
 [[nodiscard]] std::span<const Op> reprice_ops();
+[[nodiscard]] std::span<const Op> batch_ops();
+[[nodiscard]] std::span<const Op> batch_load_ops();
 
 // The members of `submit` as the engine takes them.
 [[nodiscard]] Expected<SubmitInput, Failure> submit_input_of(const Json& in);

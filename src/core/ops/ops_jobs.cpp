@@ -13,8 +13,9 @@ Failure no_such_job(const std::string& id) {
 
 Expected<Json, Failure> list_jobs(const OpEnv&, Reader& reader, const Json& json) {
   Input in(json, {"status", "tenant", "model", "vendor", "label", "correlation_id", "since",
-                  "until", "limit", "after"});
+                  "until", "limit", "after", "batch_id"});
   JobFilter filter;
+  filter.batch_id = in.batch_id("batch_id");
   if (const auto name = in.maybe_text("status")) {
     filter.status = parse_job_state(*name);
     if (!filter.status)
@@ -120,8 +121,18 @@ struct Named {
 
 using Withdrawal = Store::CancelOutcome;
 
-Withdrawal withdraw_one(Store& store, const Named& named, bool force, UnixMs now) {
-  if (!named.submission) return store.cancel(named.id, now);
+struct CancelRequest {
+  std::vector<Named> ids;
+  bool force = false;
+  SubmissionScope scope;  // of the submissions meant by a job id
+};
+
+// A job id means all of its submissions, or those in the scope; `force` means all in any case.
+Withdrawal withdraw_one(Store& store, const Named& named, const CancelRequest& request,
+                        UnixMs now) {
+  const bool force = request.force;
+  if (!named.submission)
+    return force ? store.cancel(named.id, now) : store.withdraw_in(named.id, request.scope, now);
   const Withdrawal own = store.withdraw(named.id, now);
   if (!force || own.kind != Withdrawal::Kind::withdrawn) return own;
   return store.cancel(own.job_id, now);
@@ -142,13 +153,12 @@ const char* kind_name(Withdrawal::Kind kind) {
 }
 
 // All or nothing: the one that does not exist may come after others were withdrawn.
-Expected<OpResult, Failure> cancel_all(Store& store, const std::vector<Named>& ids, bool force,
-                                       UnixMs now) {
+Expected<OpResult, Failure> cancel_all(Store& store, const CancelRequest& request, UnixMs now) {
   OpResult result;
   Json rows = Json::array();
   store.savepoint();
-  for (const Named& named : ids) {
-    const Withdrawal done = withdraw_one(store, named, force, now);
+  for (const Named& named : request.ids) {
+    const Withdrawal done = withdraw_one(store, named, request, now);
     if (done.kind == Withdrawal::Kind::not_found) {
       store.rollback_to();
       return Unexpected{named.submission ? Failure{Exit::not_found, "no_such_submission",
@@ -166,8 +176,9 @@ Expected<OpResult, Failure> cancel_all(Store& store, const std::vector<Named>& i
 }
 
 Expected<WriteStep, Failure> prepare_cancel(const OpEnv& env, const Json& json) {
-  Input in(json, {"ids", "force"});
-  std::vector<Named> ids;
+  Input in(json, {"ids", "force", "batch_id", "correlation_id"});
+  CancelRequest request;
+  std::vector<Named>& ids = request.ids;
   for (const std::string& text : in.texts("ids")) {
     const bool submission = text.starts_with('s');
     const auto id = parse_id(std::string_view(text).substr(submission ? 1 : 0));
@@ -175,10 +186,11 @@ Expected<WriteStep, Failure> prepare_cancel(const OpEnv& env, const Json& json) 
     ids.push_back({text, submission, id.value_or(0)});
   }
   if (ids.empty()) in.problem("missing_option", "no job is named");
-  const bool force = in.flag("force");
+  request.force = in.flag("force");
+  request.scope = {in.batch_id("batch_id"), in.text("correlation_id")};
   if (in.failure()) return Unexpected{*in.failure()};
-  return WriteStep([ids, force, &clock = env.clock](Store& store) {
-    return cancel_all(store, ids, force, clock.wall_ms());
+  return WriteStep([request = std::move(request), &clock = env.clock](Store& store) {
+    return cancel_all(store, request, clock.wall_ms());
   });
 }
 

@@ -40,8 +40,9 @@ struct NewSubmission {
   int max_attempts = 5;
   CacheControl cache;  // policy applied: read/store/coalesce say what holds
   DurationMs soft_ttl_ms = 0, hard_ttl_ms = 0;  // jitter applied
-  bool resubmit = false;  // also where a rejected dead letter has the same key
-  std::string actor;      // "uid:1000"
+  bool resubmit = false;                       // also where a rejected dead letter has the same key
+  std::string actor;                           // "uid:1000"
+  std::optional<std::int64_t> batch_id, line;  // of the batch line that it stands for
 };
 
 struct SubmitReceipt {
@@ -188,6 +189,13 @@ struct JobFilter {
   std::string tenant, model, vendor, correlation_id;  // "" = any
   std::string label_key, label_value;                 // both or none
   std::optional<UnixMs> since, until;                 // created_at, half-open
+  std::optional<std::int64_t> batch_id;               // a line of this batch asked for it
+};
+
+// Which submissions of a job are meant; nothing set = all.
+struct SubmissionScope {
+  std::optional<std::int64_t> batch_id;
+  std::string correlation_id;
 };
 
 struct Page {
@@ -214,6 +222,18 @@ struct JobRow {
   std::optional<int> error_status;
   std::optional<Usage> usage;  // over all its attempts; nullopt = none recorded
   std::optional<std::int64_t> result_id;
+  // The first batch line that asked for it; with a filter by batch the first of that batch.
+  std::optional<std::int64_t> batch_id;
+  std::string custom_id;
+};
+
+// A change of a job's state, in the order of the changes.
+struct OutboxRow {
+  std::int64_t event_id = 0;
+  UnixMs at = 0;
+  JobId job_id = 0;
+  std::string from;  // "" = the job is new
+  std::string to, detail;
 };
 
 struct AttemptRow {

@@ -11,6 +11,9 @@ constexpr const char* kWithdraw =
     "UPDATE submissions SET withdrawn_at = ?2 WHERE submission_id = ?1 AND withdrawn_at IS NULL";
 constexpr const char* kWithdrawAll =
     "UPDATE submissions SET withdrawn_at = ?2 WHERE job_id = ?1 AND withdrawn_at IS NULL";
+constexpr const char* kWithdrawIn =
+    "UPDATE submissions SET withdrawn_at = ?2 WHERE job_id = ?1 AND withdrawn_at IS NULL "
+    "AND (?3 IS NULL OR batch_id = ?3) AND (?4 IS NULL OR correlation_id = ?4)";
 constexpr const char* kAnyLeft =
     "SELECT 1 FROM submissions WHERE job_id = ?1 AND withdrawn_at IS NULL LIMIT 1";
 constexpr const char* kCancelAttempt =
@@ -46,14 +49,27 @@ Store::CancelOutcome SqliteStore::withdraw(SubmissionId id, UnixMs now) {
     return {CancelOutcome::Kind::already_final, job_id, job->state, {}};
   }
   run(db_, kWithdraw, id, now);
+  return after_withdrawal(*job, now);
+}
+
+Store::CancelOutcome SqliteStore::withdraw_in(JobId id, const SubmissionScope& scope, UnixMs now) {
+  const auto job = job_core(id);
+  if (!job) return {};
+  if (!is_live(job->state)) return {CancelOutcome::Kind::already_final, id, job->state, {}};
+  run(db_, kWithdrawIn, id, now, scope.batch_id, TextOrNull{scope.correlation_id});
+  return after_withdrawal(*job, now);
+}
+
+// Stops the job that nobody asks for any more.
+Store::CancelOutcome SqliteStore::after_withdrawal(const JobCore& job, UnixMs now) {
   bool any_left = false;
   {
-    Query query(db_, kAnyLeft, job_id);
+    Query query(db_, kAnyLeft, job.job_id);
     any_left = query.step();
   }
-  if (!any_left) return cancel_live(*job, now);
-  recompute_wishes(job_id, now);
-  return {CancelOutcome::Kind::withdrawn, job_id, job->state, {}};
+  if (!any_left) return cancel_live(job, now);
+  recompute_wishes(job.job_id, now);
+  return {CancelOutcome::Kind::withdrawn, job.job_id, job.state, {}};
 }
 
 Store::CancelOutcome SqliteStore::cancel(JobId id, UnixMs now) {

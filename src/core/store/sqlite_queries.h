@@ -12,6 +12,7 @@
 
 #include "core/store/rows.h"
 #include "core/store/sqlite_audit.h"
+#include "core/store/sqlite_batches.h"
 #include "core/store/sqlite_db.h"
 #include "core/store/sqlite_ledger.h"
 #include "core/store/sqlite_prices.h"
@@ -76,6 +77,8 @@ class SqliteQueries {
   PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) {
     return count_prunable(db_, rules, from);
   }
+  std::vector<OutboxRow> events_after(std::int64_t after, int limit);
+  std::int64_t last_event_id();
   DbInfo info();
   std::vector<std::string> check();
 
@@ -92,7 +95,7 @@ class SqliteQueries {
   std::vector<VendorRow> vendors();
 
  private:
-  JobRow job_row(Query& query);
+  JobRow job_row(Query& query, std::optional<std::int64_t> batch_id = std::nullopt);
   CacheStats cache_stats();
 
   SqliteDb& db_;
@@ -150,6 +153,11 @@ class SqliteReads : public Interface {
   PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) override {
     return limited()->prunable(rules, from);
   }
+  BatchReader& batches() override { return batches_; }
+  std::vector<OutboxRow> events_after(std::int64_t after, int limit) override {
+    return limited()->events_after(after, limit);
+  }
+  std::int64_t last_event_id() override { return limited()->last_event_id(); }
   DbInfo info() override { return limited()->info(); }
   std::vector<std::string> check() override {
     prepare_read();
@@ -163,7 +171,12 @@ class SqliteReads : public Interface {
   static constexpr DurationMs kReadLimitMs = 2'000;
 
   SqliteReads(const std::string& path, SqliteMode mode, DurationMs busy_ms)
-      : db_(path, mode, busy_ms), queries_(db_), prices_(db_), ledger_(db_), audit_(db_) {}
+      : db_(path, mode, busy_ms),
+        queries_(db_),
+        prices_(db_),
+        ledger_(db_),
+        audit_(db_),
+        batches_(db_) {}
 
   // Called before every read.
   virtual void prepare_read() {}
@@ -173,6 +186,7 @@ class SqliteReads : public Interface {
   SqlitePrices prices_;
   SqliteLedger ledger_;
   SqliteAudit audit_;
+  SqliteBatches batches_;
   DurationMs read_limit_ms_ = kReadLimitMs;
 
  private:

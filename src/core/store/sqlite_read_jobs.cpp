@@ -23,19 +23,21 @@ namespace {
   "AND (?7 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?7 AND b.value = ?8 " \
   "AND b.job_id = j.job_id)) "                                                               \
   "AND (?9 IS NULL OR j.created_at >= ?9) AND (?10 IS NULL OR j.created_at < ?10) "          \
-  "AND j.job_id >= ?12 ORDER BY j.job_id DESC LIMIT ?11"
+  "AND j.job_id >= ?12 AND (?13 IS NULL OR EXISTS (SELECT 1 FROM batch_lines y "             \
+  "WHERE y.batch_id = ?13 AND y.job_id = j.job_id)) "
+#define AIQ_JOB_ORDER "ORDER BY j.job_id DESC LIMIT ?11"
 
 constexpr const char* kJob = AIQ_JOB_COLUMNS "FROM jobs j " AIQ_JOB_JOINS "WHERE j.job_id = ?1";
-constexpr const char* kListJobs =
-    AIQ_JOB_COLUMNS "FROM jobs j " AIQ_JOB_JOINS "WHERE j.job_id < ?1 " AIQ_JOB_FILTERS;
+constexpr const char* kListJobs = AIQ_JOB_COLUMNS
+    "FROM jobs j " AIQ_JOB_JOINS "WHERE j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
 // Few among many finished ones: found by the index of their set.
 constexpr const char* kListLabelled =
     AIQ_JOB_COLUMNS "FROM job_labels x CROSS JOIN jobs j ON j.job_id = x.job_id " AIQ_JOB_JOINS
                     "WHERE x.key = ?7 AND x.value = ?8 AND x.job_id < ?1 AND x.job_id >= ?12 AND "
-                    "j.job_id < ?1 " AIQ_JOB_FILTERS;
+                    "j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
 constexpr const char* kListCorrelated =
     AIQ_JOB_COLUMNS "FROM jobs j INDEXED BY jobs_correlation " AIQ_JOB_JOINS
-                    "WHERE j.correlation_id = ?6 AND j.job_id < ?1 " AIQ_JOB_FILTERS;
+                    "WHERE j.correlation_id = ?6 AND j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
 constexpr const char* kListWaiting =
     AIQ_JOB_COLUMNS "FROM jobs j " AIQ_JOB_JOINS
                     "WHERE j.job_id IN ("
@@ -43,14 +45,23 @@ constexpr const char* kListWaiting =
                     "SELECT job_id FROM jobs INDEXED BY jobs_due WHERE wait = 'time' UNION ALL "
                     "SELECT job_id FROM jobs INDEXED BY jobs_locked WHERE wait = 'lock' UNION ALL "
                     "SELECT job_id FROM jobs INDEXED BY jobs_serve WHERE wait = 'serve') "
-                    "AND j.job_id < ?1 " AIQ_JOB_FILTERS;
+                    "AND j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
 constexpr const char* kListRunning =
     AIQ_JOB_COLUMNS "FROM jobs j INDEXED BY jobs_leased " AIQ_JOB_JOINS
-                    "WHERE j.state = 'processing' AND j.job_id < ?1 " AIQ_JOB_FILTERS;
+                    "WHERE j.state = 'processing' AND j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
 constexpr const char* kListDead = AIQ_JOB_COLUMNS
     "FROM jobs j " AIQ_JOB_JOINS
     "WHERE j.job_id IN (SELECT job_id FROM dead_letters INDEXED BY dead_letters_open "
-    "WHERE state = 'open') AND j.job_id < ?1 " AIQ_JOB_FILTERS;
+    "WHERE state = 'open') AND j.job_id < ?1 " AIQ_JOB_FILTERS AIQ_JOB_ORDER;
+
+// Each job once, at its first line; in the order of the index.
+constexpr const char* kListBatch = AIQ_JOB_COLUMNS
+    "FROM batch_lines x INDEXED BY batch_lines_job "
+    "CROSS JOIN jobs j ON j.job_id = x.job_id " AIQ_JOB_JOINS
+    "WHERE x.batch_id = ?13 AND x.job_id < ?1 AND x.job_id >= ?12 "
+    "AND NOT EXISTS (SELECT 1 FROM batch_lines z INDEXED BY batch_lines_job "
+    "WHERE z.batch_id = x.batch_id AND z.job_id = x.job_id AND z.line < x.line) " AIQ_JOB_FILTERS
+    "ORDER BY x.job_id DESC LIMIT ?11";
 
 constexpr const char* kLastJob = "SELECT max(job_id) FROM jobs";
 constexpr const char* kJobFrom =
@@ -68,10 +79,23 @@ constexpr const char* kAttempts =
 constexpr const char* kRequestBody = "SELECT body FROM requests WHERE job_id = ?1";
 constexpr const char* kResultBody = "SELECT body FROM results WHERE result_id = ?1";
 
+// The first batch line that asked for a job.
+constexpr const char* kBatchLine =
+    "SELECT s.batch_id, b.custom_id FROM submissions s CROSS JOIN batch_lines b "
+    "ON b.batch_id = s.batch_id AND b.line = s.line "
+    "WHERE s.job_id = ?1 AND s.batch_id IS NOT NULL AND (?2 IS NULL OR s.batch_id = ?2) "
+    "ORDER BY s.submission_id LIMIT 1";
+
+constexpr const char* kEvents =
+    "SELECT event_id, at, job_id, from_state, to_state, detail FROM outbox WHERE event_id > ?1 "
+    "ORDER BY event_id LIMIT ?2";
+constexpr const char* kLastEvent = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'";
+
 const char* list_statement(const JobFilter& filter) {
   if (!filter.correlation_id.empty()) return kListCorrelated;
   if (!filter.label_key.empty()) return kListLabelled;
-  if (!filter.status) return kListJobs;
+  const char* all = filter.batch_id ? kListBatch : kListJobs;
+  if (!filter.status) return all;
   switch (*filter.status) {
     case JobState::queued:
     case JobState::retrying:
@@ -81,7 +105,7 @@ const char* list_statement(const JobFilter& filter) {
     case JobState::dead_lettered:
       return kListDead;
     default:
-      return kListJobs;
+      return all;
   }
 }
 
@@ -118,7 +142,7 @@ JobId first_job_since(SqliteDb& db, UnixMs at) {
 
 }  // namespace
 
-JobRow SqliteQueries::job_row(Query& query) {
+JobRow SqliteQueries::job_row(Query& query, std::optional<std::int64_t> batch_id) {
   JobRow row;
   row.job_id = query.i64(0);
   row.kind = parse_job_kind(query.view(1));
@@ -150,6 +174,10 @@ JobRow SqliteQueries::job_row(Query& query) {
   row.error_message = query.text(27);
   row.error_status = query.opt_i32(28);
   row.result_id = query.opt_i64(29);
+  if (Query line(db_, kBatchLine, row.job_id, batch_id); line.step()) {
+    row.batch_id = line.i64(0);
+    row.custom_id = line.text(1);
+  }
   Query usage(db_, kUsage, row.job_id);
   while (usage.step()) {
     if (!row.usage) row.usage.emplace();
@@ -173,11 +201,25 @@ std::vector<JobRow> SqliteQueries::list_jobs(const JobFilter& f, const Page& pag
   Query query(db_, list_statement(f), first_id_below(page), TextOrNull{status},
               TextOrNull{f.tenant}, TextOrNull{f.model}, TextOrNull{f.vendor},
               TextOrNull{f.correlation_id}, TextOrNull{f.label_key}, f.label_value, f.since,
-              f.until, page.limit, from);
+              f.until, page.limit, from, f.batch_id);
   std::vector<JobRow> rows;
   while (query.step())
-    rows.push_back(job_row(query));
+    rows.push_back(job_row(query, f.batch_id));
   return rows;
+}
+
+std::vector<OutboxRow> SqliteQueries::events_after(std::int64_t after, int limit) {
+  std::vector<OutboxRow> rows;
+  Query query(db_, kEvents, after, limit);
+  while (query.step())
+    rows.push_back(
+        {query.i64(0), query.i64(1), query.i64(2), query.text(3), query.text(4), query.text(5)});
+  return rows;
+}
+
+std::int64_t SqliteQueries::last_event_id() {
+  Query query(db_, kLastEvent);
+  return query.step() ? query.i64(0) : 0;
 }
 
 std::vector<AttemptRow> SqliteQueries::attempts_of(JobId id) {

@@ -68,6 +68,7 @@ class SqliteStore final : public SqliteReads<Store> {
   SubmitReceipt submit(const NewSubmission& submission, UnixMs now) override;
   CancelOutcome withdraw(SubmissionId id, UnixMs now) override;
   CancelOutcome cancel(JobId id, UnixMs now) override;
+  CancelOutcome withdraw_in(JobId id, const SubmissionScope& scope, UnixMs now) override;
 
   int promote_due(UnixMs now, int limit) override;
   std::vector<JobId> expire_deadlines(UnixMs now, int limit) override;
@@ -103,6 +104,14 @@ class SqliteStore final : public SqliteReads<Store> {
   int evict_cache(UnixMs now, std::int64_t max_bytes, int limit) override;
 
   PruneSlice prune(const PruneRules& rules, const PruneCursor& from) override;
+  BatchOpened batch_begin(const NewBatch& batch, UnixMs now) override;
+  std::optional<BatchRow> batch_append(const BatchSlice& slice, UnixMs now) override;
+  std::optional<BatchRow> batch_finish(std::int64_t batch_id, UnixMs now) override;
+  std::optional<std::int64_t> batch_to_load() override;
+  std::optional<BatchRow> batch_load(std::int64_t batch_id, const std::vector<BatchLine>& lines,
+                                     UnixMs now) override;
+  bool batch_drop(std::int64_t batch_id, int limit) override;
+  bool drop_staging_batches(int limit) override;
 
   std::int64_t stage_begin(const std::string& purpose, UnixMs now) override;
   void stage_append(std::int64_t stage_id, const std::vector<std::string>& rows) override;
@@ -167,7 +176,15 @@ class SqliteStore final : public SqliteReads<Store> {
   void raise_job(const NewSubmission& s, JobId job_id, UnixMs now);
   void join_cache_wishes(const NewSubmission& s, JobId job_id);
 
+  // ---- batches
+  void take_line(BatchRow& batch, const BatchLine& line, UnixMs now,
+                 std::vector<std::string>& staged);
+  std::optional<SubmitReceipt> submit_line(BatchRow& batch, const BatchLine& line, UnixMs now);
+  void refuse_line(BatchRow& batch, std::int64_t line, std::string_view code,
+                   std::string_view message);
+
   // ---- withdraw
+  CancelOutcome after_withdrawal(const JobCore& job, UnixMs now);
   CancelOutcome cancel_live(const JobCore& job, UnixMs now);
   void recompute_wishes(JobId job_id, UnixMs now);
 

@@ -23,7 +23,8 @@ constexpr const char* kInsertLabel =
     "INSERT INTO job_labels (key, value, job_id) VALUES (?1, ?2, ?3)";
 constexpr const char* kInsertSubmission =
     "INSERT INTO submissions (job_id, tenant, outcome, priority, run_at, deadline, created_at, "
-    "correlation_id, actor) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    "correlation_id, actor, batch_id, line) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 constexpr const char* kInsertClientKey =
     "INSERT INTO client_keys (tenant, client_key, fingerprint, job_id, submission_id, created_at) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -253,7 +254,7 @@ JobId SqliteStore::insert_job(const NewSubmission& s, JobKind kind, const CacheH
 SubmissionId SqliteStore::add_submission(const NewSubmission& s, JobId job_id,
                                          std::string_view outcome, UnixMs now) {
   run(db_, kInsertSubmission, job_id, s.tenant, outcome, s.priority, std::max(s.run_at, now),
-      s.deadline, now, s.correlation_id, s.actor);
+      s.deadline, now, s.correlation_id, s.actor, s.batch_id, s.line);
   return db_.last_id();
 }
 

@@ -30,6 +30,14 @@ struct PruneRules;  // prune.h
 struct PruneCursor;
 struct PruneSlice;
 
+// batches.h
+class BatchReader;
+struct NewBatch;
+struct BatchOpened;
+struct BatchSlice;
+struct BatchLine;
+struct BatchRow;
+
 // Thread-compatible: one Reader per thread. Every call is one short read; a call that runs longer
 // than 2 s is interrupted (StoreError busy).
 class Reader {
@@ -76,6 +84,12 @@ class Reader {
   // What Store::prune() would do in this slice, if all before it had been done.
   virtual PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) = 0;
 
+  virtual BatchReader& batches() = 0;
+
+  // What happened to jobs after event `after`, oldest first. 0: from the oldest that is kept.
+  virtual std::vector<OutboxRow> events_after(std::int64_t after, int limit) = 0;
+  virtual std::int64_t last_event_id() = 0;  // 0: there was none yet
+
   virtual DbInfo info() = 0;
   // Faults found, one sentence each: integrity, foreign keys, kept counts, dangling pointers.
   // Exempt from the 2 s limit.
@@ -110,6 +124,8 @@ class Store : public Reader {
   virtual CancelOutcome withdraw(SubmissionId id, UnixMs now) = 0;
   // Withdraws all submissions of a job.
   virtual CancelOutcome cancel(JobId id, UnixMs now) = 0;
+  // Withdraws those of a job's submissions that are in `scope`.
+  virtual CancelOutcome withdraw_in(JobId id, const SubmissionScope& scope, UnixMs now) = 0;
 
   // ---- admission and lease
   // Moves jobs whose time has come into the ready set, at most `limit`; returns how many.
@@ -184,6 +200,28 @@ class Store : public Reader {
   // ---- what is over (prune.h)
   // The slice that begins at `from`.
   virtual PruneSlice prune(const PruneRules& rules, const PruneCursor& from) = 0;
+
+  // ---- batches (batches.h)
+  // With a client key: the batch that has it. Without: an unfinished one of the same file and the
+  // same kind. Else a new one.
+  virtual BatchOpened batch_begin(const NewBatch& batch, UnixMs now) = 0;
+  // Takes in those lines of a slice that are not in yet: as jobs, or while staging as rows of the
+  // stage. Nothing when the slice begins behind read_to + 1 or the batch takes no more lines.
+  // nullopt: no such batch.
+  virtual std::optional<BatchRow> batch_append(const BatchSlice& slice, UnixMs now) = 0;
+  // All lines are in. Staging without a refused line: published, its lines are still to be loaded;
+  // with one: nothing. Loading: loaded.
+  virtual std::optional<BatchRow> batch_finish(std::int64_t batch_id, UnixMs now) = 0;
+  // A published batch whose lines are not all jobs yet.
+  virtual std::optional<std::int64_t> batch_to_load() = 0;
+  // Makes jobs of the next lines of a published batch, which are the first rows of its stage in
+  // their order, and removes these rows. No lines: it is loaded.
+  virtual std::optional<BatchRow> batch_load(std::int64_t batch_id,
+                                             const std::vector<BatchLine>& lines, UnixMs now) = 0;
+  // Removes a staging batch in slices; true when it is gone, or is not staging.
+  virtual bool batch_drop(std::int64_t batch_id, int limit) = 0;
+  // At start: those that a dead process left staging, in slices; true when none is left.
+  virtual bool drop_staging_batches(int limit) = 0;
 
   // ---- staging of long all-or-nothing work
   virtual std::int64_t stage_begin(const std::string& purpose, UnixMs now) = 0;

@@ -121,7 +121,6 @@ void judge_error_answer(AttemptResult& out, const Dialect& dialect, const HttpRe
     verdict = spend_limit_verdict();
   }
   set_error(out, verdict, error, result.status);
-  if (error.message.empty()) out.excerpt = safe_text(result.body, kMaxMessage);
 }
 
 // Why a body is no JSON object, as a code and a sentence.
@@ -208,9 +207,7 @@ VendorReply decode_answer(const Dialect& dialect, const VendorCall& call, const 
   if (!result.body.empty()) body = parse_json(result.body);
   judge(out, dialect, call, result, body);
   read_usage(out, dialect, body);
-  if (out.outcome == Outcome::bad_response && out.excerpt.empty()) {
-    out.excerpt = safe_text(result.body, kMaxMessage);
-  }
+  if (out.outcome != Outcome::completed) out.excerpt = safe_text(result.body, kMaxMessage);
 
   const bool overridable = out.outcome == Outcome::server_error ||
                            out.outcome == Outcome::overloaded || out.outcome == Outcome::rejected;
