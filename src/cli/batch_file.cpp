@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/output.h"
+#include "core/base/check.h"
 #include "core/base/sha256.h"
 
 namespace aiq::cli {
@@ -56,7 +57,8 @@ Fd temporary_file() {
 class Gunzip {
  public:
   Gunzip() {
-    if (inflateInit2(&stream_, 15 + 16) != Z_OK) std::abort();  // out of memory only
+    constexpr int kGzipWindow = 15 + 16;  // the largest window; gzip and nothing else
+    AIQ_CHECK(inflateInit2(&stream_, kGzipWindow) == Z_OK);
   }
   ~Gunzip() { inflateEnd(&stream_); }
   Gunzip(const Gunzip&) = delete;
@@ -209,6 +211,7 @@ bool BatchFile::Impl::refill() {
     }
     const std::size_t n = gunzip->take(plain.data(), plain.size(), damage);
     ready = {plain.data(), n};
+    if (n == 0 && !gunzip->hungry() && damage.empty()) damage = "the gzip data is damaged";
     if (!damage.empty()) at_end = true;
     if (n > 0) return true;
     if (at_end) return false;

@@ -146,7 +146,7 @@ class Loader {
     Json slice = slicer.take();
     slice["options"] = options_;
     set_flag(slice, "staged", staged);
-    if (!step("batch.append", may_repeat, std::move(slice))) return false;
+    if (!append(std::move(slice), may_repeat)) return false;
     notes_.add(state_["notes"]);
     const auto read_to = state_["read_to"].get<std::int64_t>();
     if (read_to < slicer.last() && state_["state"] == (staged ? "staging" : "loading")) {
@@ -155,6 +155,20 @@ class Loader {
     }
     if (read_to > slicer.last()) slicer.begin_after(read_to);  // another loader is ahead
     return true;
+  }
+
+  // A line that the daemon does not take at all stands alone in its slice: its configuration has a
+  // lower limit than ours.
+  bool append(Json slice, bool may_repeat) {
+    try {
+      return step("batch.append", may_repeat, slice);
+    } catch (const CommandFailed& failed) {
+      if (failed.failure().code != "request_too_large" || slice["lines"].size() != 1) throw;
+    }
+    slice["refused"].push_back(
+        {slice["lines"][0][0], "too_large", "the line is larger than the daemon takes"});
+    slice["lines"] = Json::array();
+    return step("batch.append", may_repeat, std::move(slice));
   }
 
   // False: there is no such batch any more, and the file may be begun anew.
