@@ -155,25 +155,27 @@ void add_batch(Command root, Session& session) {
 
   auto id = std::make_shared<Text>();
   batch.add("show", "show one batch and how many of its lines are in which state")
-      .operand("B", *id, "Batch id (b17)")
+      .operand("B", *id, "Batch id (b17)", ValueKind::batch)
       .run([id, &session] { return show(session, *id); });
 
   auto result_options = std::make_shared<ResultOptions>();
   batch.add("results", "print the answers as OpenAI batch output, in the order of the file")
-      .operand("B", result_options->id, "Batch id (b17)")
-      .option("output", "FILE", result_options->output, "Lines that completed; default stdout")
-      .option("errors", "FILE", result_options->errors, "Lines that did not; default stdout")
+      .operand("B", result_options->id, "Batch id (b17)", ValueKind::batch)
+      .option("output", "FILE", result_options->output, "Lines that completed; default stdout",
+              ValueKind::file)
+      .option("errors", "FILE", result_options->errors, "Lines that did not; default stdout",
+              ValueKind::file)
       .run([result_options, &session] { return results(session, *result_options); });
 
   auto cancel_options = std::make_shared<CancelOptions>();
   batch.add("cancel", "withdraw the lines of a batch")
-      .operand("B", cancel_options->id, "Batch id (b17)")
+      .operand("B", cancel_options->id, "Batch id (b17)", ValueKind::batch)
       .flag("force", cancel_options->force, "Also stop jobs that other submissions share")
       .run([cancel_options, &session] { return cancel(session, *cancel_options); });
 
   auto wait_options = std::make_shared<WaitOptions>();
   batch.add("wait", "wait for all lines of a batch")
-      .operand("B", wait_options->id, "Batch id (b17)")
+      .operand("B", wait_options->id, "Batch id (b17)", ValueKind::batch)
       .option("timeout", "D", wait_options->timeout, "Give up waiting, exit 6; the jobs go on")
       .run([wait_options, &session] { return wait(session, *wait_options); });
 }

@@ -186,7 +186,7 @@ void add_submit(Command root, Session& session) {
   options->request.add_to(command);
   command.section("Batches")
       .option("batch", "FILE", options->batch,
-              "OpenAI Batch JSONL, plain or gzip; - = standard input")
+              "OpenAI Batch JSONL, plain or gzip; - = standard input", ValueKind::file)
       .flag("atomic", options->atomic, "With --batch: all lines or none");
   command.section("Waiting")
       .flag("wait", options->wait, "Wait for its end; exit 1 if it does not complete")

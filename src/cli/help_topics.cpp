@@ -129,6 +129,8 @@ constexpr const char* kEnvironment = R"(Environment
   HOME                   the home folder, for the two above
   NO_COLOR               set and not empty: neither colours nor progress
   TERM                   "dumb": the same
+  TMPDIR                 where submit --batch keeps a copy of a pipe; else
+                         /tmp
   CREDENTIALS_DIRECTORY  where an api_key_file without a slash is; systemd
                          sets it
 

@@ -9,6 +9,7 @@
 #include "cli/text.h"
 #include "core/base/clock.h"
 #include "core/config/config.h"
+#include "core/store/batches.h"
 #include "core/store/store.h"
 
 namespace aiq::cli {
@@ -59,6 +60,11 @@ class Known {
   void add_cache_keys() {
     for (const CacheEntry& entry : reader().list_cache({.limit = kIds}))
       add(entry.cache_key, entry.model + ", " + std::to_string(entry.hits) + " hits");
+  }
+
+  void add_batches() {
+    for (const BatchRow& batch : reader().batches().list({.limit = kIds}))
+      add("b" + std::to_string(batch.batch_id), std::to_string(batch.lines) + " lines");
   }
 
   void add_locks() {
@@ -118,6 +124,8 @@ void add_values(Known& known, ValueKind kind) {
       return known.add_live_jobs();
     case ValueKind::dead_letter:
       return known.add_dead_letters();
+    case ValueKind::batch:
+      return known.add_batches();
     case ValueKind::cache_key:
       return known.add_cache_keys();
     case ValueKind::lock:

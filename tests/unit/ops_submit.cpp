@@ -163,12 +163,15 @@ TEST_CASE("registry: every operation has its name once and either reads or write
     names.emplace_back(op.name);
     CHECK(find_op(op.name) == &op);
   }
-  CHECK(names == Names{"submit",     "submit.preview", "list",          "show",
-                       "result",     "cancel",         "stats",         "pause",
-                       "resume",     "vendor.list",    "vendor.show",   "cache.stats",
-                       "cache.list", "cache.show",     "cache.explain", "cache.invalidate",
-                       "lock.list",  "lock.break",     "db.info",       "db.check",
-                       "db.prune",   "db.prunable",    "dlq.list",      "dlq.show"});
+  CHECK(names ==
+        Names{"submit",           "submit.preview", "list",         "show",         "result",
+              "cancel",           "stats",          "pause",        "resume",       "vendor.list",
+              "vendor.show",      "cache.stats",    "cache.list",   "cache.show",   "cache.explain",
+              "cache.invalidate", "lock.list",      "lock.break",   "db.info",      "db.check",
+              "db.prune",         "db.prunable",    "dlq.list",     "dlq.show",     "batch.list",
+              "batch.show",       "batch.counts",   "batch.lines",  "batch.errors", "batch.changes",
+              "batch.results",    "batch.cancel",   "batch.begin",  "batch.append", "batch.finish",
+              "batch.load",       "batch.drop",     "batch.preview"});
   CHECK(find_op("drop") == nullptr);
 }
 
