@@ -12,12 +12,14 @@
 #include "cli/values.h"
 #include "core/base/random.h"
 #include "core/base/sha256.h"
+#include "core/base/sleep.h"
 
 namespace aiq::cli {
 namespace {
 
 // Another loader of the same file may find a bad line first, and take all away that was staged.
 constexpr int kPassesMax = 3;
+constexpr DurationMs kGiveWayMs = 5;
 
 std::size_t line_bytes_max(Session& session) {
   return static_cast<std::size_t>(request_bytes_bound(session.config().limits.request_bytes));
@@ -121,6 +123,7 @@ class Loader {
                          state_["existing"].get<std::int64_t>() +
                          state_["cached"].get<std::int64_t>(),
                      0);
+      give_way();
       (void)step("batch.load", false);
     }
     return true;
@@ -148,6 +151,7 @@ class Loader {
     set_flag(slice, "staged", staged);
     if (!append(std::move(slice), may_repeat)) return false;
     notes_.add(state_["notes"]);
+    give_way();
     const auto read_to = state_["read_to"].get<std::int64_t>();
     if (read_to < slicer.last() && state_["state"] == (staged ? "staging" : "loading")) {
       throw CommandFailed({Exit::busy, "batch_changed", "the batch was changed from elsewhere",
@@ -155,6 +159,12 @@ class Loader {
     }
     if (read_to > slicer.last()) slicer.begin_after(read_to);  // another loader is ahead
     return true;
+  }
+
+  // Without a daemon this process takes the lock of the file for each slice: others, which look for
+  // it every 50 ms, must find it free now and then.
+  void give_way() {
+    if (session_.executor().where() == Executor::Where::file) sleep_ms(kGiveWayMs);
   }
 
   // A line that the daemon does not take at all stands alone in its slice: its configuration has a

@@ -383,11 +383,25 @@ class Crashes(Batch):
     def test_two_shells_load_one_file_at_once(self):
         self.start(config={"daemon": {"log_level": "info"}}, daemon=False)
         path = self.make_file()
-        one, two = self.world.at_once([lambda: self.batch(path, timeout=120)] * 2)
-        batches = len({one["batch_id"], two["batch_id"]})
-        self.assertEqual(batches, 1)
+        # With a key, so that it is one batch also when one of them is done before the other begins.
+        load = lambda: self.batch(path, "--idempotency-key", "K", timeout=120)
+        one, two = self.world.at_once([load] * 2)
         self.assertEqual(one, two)
+        self.assertEqual(one["created"], self.LINES)
         self.assert_each_line_once()
+        # Without one they may be two batches; each job is still there once.
+        self.world.at_once([lambda: self.batch(path, timeout=120)] * 2)
+        self.assertEqual(self.rows("jobs"), self.LINES)
+
+    def test_another_shell_gets_in_while_a_file_is_loaded_without_a_daemon(self):
+        self.world.configure()
+        path = self.make_file()
+        load = self.spawn_load(path)
+        wait_until(self.loaded(1000), 30, "some lines are in")
+        self.world.submit("in between")
+        self.assertIsNone(load.poll(), "it still loads")
+        self.assertEqual(load.wait(60 * harness.SLOWER), 0)
+        self.assertEqual(self.rows("jobs"), self.LINES + 1)
 
     def test_published_batch_is_finished_and_a_staging_one_dropped(self):
         self.world.configure()

@@ -163,15 +163,63 @@ TEST_CASE("registry: every operation has its name once and either reads or write
     names.emplace_back(op.name);
     CHECK(find_op(op.name) == &op);
   }
-  CHECK(names ==
-        Names{"submit",           "submit.preview", "list",         "show",         "result",
-              "cancel",           "stats",          "pause",        "resume",       "vendor.list",
-              "vendor.show",      "cache.stats",    "cache.list",   "cache.show",   "cache.explain",
-              "cache.invalidate", "lock.list",      "lock.break",   "db.info",      "db.check",
-              "db.prune",         "db.prunable",    "dlq.list",     "dlq.show",     "batch.list",
-              "batch.show",       "batch.counts",   "batch.lines",  "batch.errors", "batch.changes",
-              "batch.results",    "batch.cancel",   "batch.begin",  "batch.append", "batch.finish",
-              "batch.load",       "batch.drop",     "batch.preview"});
+  CHECK(names == Names{"submit",
+                       "submit.preview",
+                       "list",
+                       "show",
+                       "result",
+                       "cancel",
+                       "stats",
+                       "pause",
+                       "resume",
+                       "vendor.list",
+                       "vendor.show",
+                       "cache.stats",
+                       "cache.list",
+                       "cache.show",
+                       "cache.explain",
+                       "cache.invalidate",
+                       "lock.list",
+                       "lock.break",
+                       "db.info",
+                       "db.check",
+                       "db.prune",
+                       "db.prunable",
+                       "dlq.list",
+                       "dlq.show",
+                       "usage.import",
+                       "usage.list",
+                       "usage.conflicts.list",
+                       "usage.conflicts.keep",
+                       "usage.conflicts.replace",
+                       "cost.aggregate",
+                       "cost.credit",
+                       "cost.reverse",
+                       "cost.freeze",
+                       "cost.unfreeze",
+                       "cost.rebuild",
+                       "cost.verify",
+                       "cost.summary",
+                       "cost.ledger",
+                       "cost.runs",
+                       "cost.freezes",
+                       "cost.explain",
+                       "cost.reprice",
+                       "cost.reprice.plan",
+                       "batch.list",
+                       "batch.show",
+                       "batch.counts",
+                       "batch.lines",
+                       "batch.errors",
+                       "batch.changes",
+                       "batch.results",
+                       "batch.cancel",
+                       "batch.begin",
+                       "batch.append",
+                       "batch.finish",
+                       "batch.load",
+                       "batch.drop",
+                       "batch.preview"});
   CHECK(find_op("drop") == nullptr);
 }
 
@@ -179,7 +227,7 @@ TEST_CASE("registry: what reads the whole file is not for the daemon") {
   Names local;
   for (const Op& op : all_ops())
     if (op.local_only) local.emplace_back(op.name);
-  CHECK(local == Names{"db.info", "db.check"});
+  CHECK(local == Names{"db.info", "db.check", "cost.summary"});
   const Failure failure = local_only(*find_op("db.check"));
   CHECK(failure.exit == Exit::usage);
   CHECK(failure.code == "local_only");
