@@ -158,68 +158,15 @@ TEST_CASE("submit.preview: tells what a submit would do and writes nothing") {
 }
 
 TEST_CASE("registry: every operation has its name once and either reads or writes") {
-  Names names;
+  std::set<std::string_view> names;
   for (const Op& op : all_ops()) {
-    names.emplace_back(op.name);
+    CAPTURE(op.name);
+    CHECK(names.insert(op.name).second);
     CHECK(find_op(op.name) == &op);
+    CHECK((op.read == nullptr) != (op.prepare == nullptr));
   }
-  CHECK(names == Names{"submit",
-                       "submit.preview",
-                       "list",
-                       "show",
-                       "result",
-                       "cancel",
-                       "stats",
-                       "pause",
-                       "resume",
-                       "vendor.list",
-                       "vendor.show",
-                       "cache.stats",
-                       "cache.list",
-                       "cache.show",
-                       "cache.explain",
-                       "cache.invalidate",
-                       "lock.list",
-                       "lock.break",
-                       "db.info",
-                       "db.check",
-                       "db.prune",
-                       "db.prunable",
-                       "dlq.list",
-                       "dlq.show",
-                       "usage.import",
-                       "usage.list",
-                       "usage.conflicts.list",
-                       "usage.conflicts.keep",
-                       "usage.conflicts.replace",
-                       "cost.aggregate",
-                       "cost.credit",
-                       "cost.reverse",
-                       "cost.freeze",
-                       "cost.unfreeze",
-                       "cost.rebuild",
-                       "cost.verify",
-                       "cost.summary",
-                       "cost.ledger",
-                       "cost.runs",
-                       "cost.freezes",
-                       "cost.explain",
-                       "cost.reprice",
-                       "cost.reprice.plan",
-                       "batch.list",
-                       "batch.show",
-                       "batch.counts",
-                       "batch.lines",
-                       "batch.errors",
-                       "batch.changes",
-                       "batch.results",
-                       "batch.cancel",
-                       "batch.begin",
-                       "batch.append",
-                       "batch.finish",
-                       "batch.load",
-                       "batch.drop",
-                       "batch.preview"});
+  for (const char* name : {"submit", "cancel", "dlq.replay", "batch.append", "cost.aggregate"})
+    CHECK(names.contains(name));
   CHECK(find_op("drop") == nullptr);
 }
 
