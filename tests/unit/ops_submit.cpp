@@ -1,3 +1,5 @@
+#include <set>
+
 #include "ops_world.h"
 
 using namespace ops_world;
