@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/bodies.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
 #include "cli/render.h"
@@ -43,12 +44,11 @@ Exit list(Session& session, const PageOptions& pages) {
 Exit show(Session& session, const std::string& key) {
   const Json entry = session.call("cache.show", {{"key", key}});
   if (session.out.json()) {
-    session.out.object(entry);
+    print_with_bodies(session.out, entry);
     return Exit::ok;
   }
-  print_members(session.out, entry, {"result"});
-  session.out.line("");
-  session.out.line(entry.at("result").dump(2, ' ', false, Json::error_handler_t::replace));
+  print_members(session.out, entry, {"result_text"});
+  print_body(session.out, entry, "result");
   return Exit::ok;
 }
 

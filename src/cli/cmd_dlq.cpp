@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/bodies.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
 #include "cli/render.h"
@@ -82,16 +83,13 @@ Exit show(Session& session, const std::string& id) {
   const Json letter = session.call("dlq.show", {{"dlq_id", id}});
   Output& out = session.out;
   if (out.json()) {
-    out.object(letter);
+    print_with_bodies(out, letter);
     return Exit::ok;
   }
-  print_members(out, letter, {"attempt_log", "payload"});
+  print_members(out, letter, {"attempt_log", "payload_text", "original_payload_text"});
   print_attempts(out, letter.value("attempt_log", Json()));
-  if (const Json payload = letter.value("payload", Json()); !payload.is_null()) {
-    out.line("");
-    out.line("payload:");
-    out.line(payload.dump(2, ' ', false, Json::error_handler_t::replace));
-  }
+  print_body(out, letter, "original_payload");
+  print_body(out, letter, "payload");
   return Exit::ok;
 }
 
@@ -319,6 +317,7 @@ void add_dlq(Command root, Session& session) {
       .operands("ID", *discard_ids, "As dlq list shows them", true, ValueKind::dead_letter)
       .option("note", "TEXT", *note, "Why; required, kept with the dead letter")
       .run([discard_ids, note, &session] { return discard(session, *discard_ids, *note); });
+  add_dlq_edit(dlq, session);
 }
 
 }  // namespace aiq::cli

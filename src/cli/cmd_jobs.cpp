@@ -1,5 +1,6 @@
 // aiq list, aiq show, aiq result
 
+#include "cli/bodies.h"
 #include "cli/commands.h"
 #include "cli/pages.h"
 #include "cli/render.h"
@@ -46,15 +47,12 @@ Exit show(Session& session, const ShowOptions& o) {
   const Json job = session.call("show", in);
   Output& out = session.out;
   if (out.json()) {
-    out.object(job);
+    print_with_bodies(out, job);
     return Exit::ok;
   }
-  print_members(out, job, {"attempt_log", "result"});
+  print_members(out, job, {"attempt_log", "result_text"});
   print_attempts(out, job.value("attempt_log", Json()));
-  if (o.result && !job.value("result", Json()).is_null()) {
-    out.line("");
-    out.line(job["result"].dump(2, ' ', false, Json::error_handler_t::replace));
-  }
+  print_body(out, job, "result");
   return Exit::ok;
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/batch_load.h"
 #include "cli/batch_wait.h"
+#include "cli/bodies.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/request_options.h"
@@ -76,7 +77,7 @@ void print_waited(Session& session, const Waited& waited) {
     for (const auto& [name, value] : job->items())
       object[name] = value;
   }
-  session.out.object(object);
+  print_with_bodies(session.out, object);
   session.out.flush();
 }
 

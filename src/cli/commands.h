@@ -18,6 +18,7 @@ void add_vendor(Command root, Session& session);
 void add_cache(Command root, Session& session);
 void add_lock(Command root, Session& session);
 void add_dlq(Command root, Session& session);
+void add_dlq_edit(Command dlq, Session& session);  // below `aiq dlq`
 void add_usage(Command root, Session& session);
 void add_cost(Command root, Session& session);
 void add_config(Command root, Session& session);

@@ -85,7 +85,7 @@ TEST_CASE("show: all of a job, what is unknown is null") {
                              {"cache_write_5m", 0},
                              {"cache_write_1h", 0},
                              {"output", 2}});
-  CHECK(job["result"]["object"] == "chat.completion");
+  CHECK(job["result_text"] == kAnswer);
   REQUIRE(job["attempt_log"].size() == 1);
   const Json& attempt = job["attempt_log"][0];
   Names log = keys_of(attempt);
@@ -118,7 +118,7 @@ TEST_CASE("show: an open attempt has no outcome yet, a dead letter has its error
                              {"code", "invalid_value"},
                              {"message", "not like this"},
                              {"http_status", 400}});
-  CHECK(job["result"].is_null());
+  CHECK(job["result_text"].is_null());
   CHECK(job["usage"].is_null());
 }
 

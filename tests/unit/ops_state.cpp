@@ -189,7 +189,7 @@ TEST_CASE("cache: entries are listed, shown and removed") {
   const Json entry = world.ok("cache.show", {{"key", keys[0]}});
   CHECK(entry["owner"] == "tenant:default");
   CHECK(entry["tokens"] == 5);
-  CHECK(entry["result"]["object"] == "chat.completion");
+  CHECK(entry["result_text"] == kAnswer);
   world.fails("cache.show", {{"key", std::string(64, '0')}}, Exit::not_found, "no_such_entry");
   world.fails("cache.show", {{"key", "xyz"}}, Exit::usage, "invalid_key");
 
@@ -292,7 +292,8 @@ TEST_CASE("dlq: dead letters are kept with payload and attempts") {
   CHECK(rows[0]["correlation_id"] == "c-9");
 
   const Json shown = world.ok("dlq.show", {{"dlq_id", rows[0]["dlq_id"]}});
-  CHECK(shown["payload"]["model"] == "gpt-small");
+  CHECK(Json::parse(shown["payload_text"].get<std::string>())["model"] == "gpt-small");
+  CHECK(shown["original_payload_text"].is_null());
   REQUIRE(shown["attempt_log"].size() == 1);
   CHECK(shown["attempt_log"][0]["outcome"] == "rejected");
 

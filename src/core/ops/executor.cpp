@@ -25,10 +25,10 @@ bool repeatable(std::string_view op, const Json& in) {
   if (op == "submit") return in.contains("idempotency_key");
   // A batch without a key is found again by its file, unless that can't be read twice.
   if (op == "batch.begin") return in.contains("idempotency_key") || in.contains("repeatable");
-  constexpr std::array<std::string_view, 12> kSame = {
-      "cancel",       "pause",        "resume",         "cache.invalidate",
-      "batch.append", "batch.finish", "batch.load",     "batch.drop",
-      "batch.cancel", "db.prune",     "cost.aggregate", "cost.rebuild"};
+  constexpr std::array<std::string_view, 13> kSame = {
+      "cancel",       "pause",          "resume",      "cache.invalidate", "dlq.replay",
+      "batch.append", "batch.finish",   "batch.load",  "batch.drop",       "batch.cancel",
+      "db.prune",     "cost.aggregate", "cost.rebuild"};
   return std::find(kSame.begin(), kSame.end(), op) != kSame.end();
 }
 

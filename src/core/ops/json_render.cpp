@@ -56,17 +56,8 @@ Json json_text(std::string_view text) {
   return Json::parse(literal);
 }
 
-Json json_body(std::string_view body) {
-  // Printing is recursive: a body nested without end must not end the process.
-  bool too_deep = false;
-  Json out = Json::parse(
-      body,
-      [&too_deep](int depth, Json::parse_event_t, Json&) {
-        too_deep = too_deep || depth > kJsonMaxDepth;
-        return true;
-      },
-      /*allow_exceptions=*/false);
-  return out.is_discarded() || too_deep ? json_text(body) : out;
+Json json_body_text(const std::optional<std::string>& body) {
+  return body ? json_text(*body) : Json(nullptr);
 }
 
 Json json_job(const JobRow& job) {

@@ -21,8 +21,9 @@ template <class T>
 [[nodiscard]] Json json_number(const std::optional<T>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
-// A body as the JSON that it is; as a string when it is none.
-[[nodiscard]] Json json_body(std::string_view body);
+// A body is never read: a general reader would change integers beyond 64 bits and floats. It goes
+// as its text, in a member named NAME_text; `aiq --json` prints it as NAME, verbatim.
+[[nodiscard]] Json json_body_text(const std::optional<std::string>& body);
 
 // `aiq show` without attempt_log and result; a row of `aiq list`.
 [[nodiscard]] Json json_job(const JobRow& job);

@@ -20,6 +20,7 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> lock_ops();
 [[nodiscard]] std::span<const Op> db_ops();
 [[nodiscard]] std::span<const Op> dlq_ops();
+[[nodiscard]] std::span<const Op> dlq_edit_ops();
 [[nodiscard]] std::span<const Op> usage_ops();
 [[nodiscard]] std::span<const Op> aggregate_ops();
 [[nodiscard]] std::span<const Op> cost_ops();
@@ -27,6 +28,8 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> reprice_ops();
 [[nodiscard]] std::span<const Op> batch_ops();
 [[nodiscard]] std::span<const Op> batch_load_ops();
+
+[[nodiscard]] Failure no_such_dead_letter(std::int64_t dlq_id);
 
 // The members of `submit` as the engine takes them.
 [[nodiscard]] Expected<SubmitInput, Failure> submit_input_of(const Json& in);

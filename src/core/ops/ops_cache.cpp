@@ -48,7 +48,7 @@ Expected<Json, Failure> show_cache(const OpEnv& env, Reader& reader, const Json&
         Failure{Exit::not_found, "no_such_entry", "the cache has no entry " + key, ""}};
   Json out = json_cache_entry(*entry, env.clock.wall_ms());
   const auto body = reader.result_body(entry->result_id);
-  out["result"] = body ? json_body(*body) : Json(nullptr);
+  out["result_text"] = json_body_text(body);
   return out;
 }
 

@@ -19,11 +19,6 @@ constexpr std::size_t kLettersMost = 500;
 constexpr std::int64_t kSpacingMost = 3'600'000'000;  // an hour
 constexpr std::size_t kNoteBytes = 1000;
 
-Failure no_such_letter(std::int64_t id) {
-  return {Exit::not_found, "no_such_dead_letter", "there is no dead letter " + std::to_string(id),
-          "the id is the dlq_id of `aiq dlq list`, not the job's"};
-}
-
 DeadLetterFilter read_filter(Input& in) {
   DeadLetterFilter out;
   out.tenant = in.text("tenant");
@@ -68,13 +63,19 @@ Expected<Json, Failure> show_dead(const OpEnv&, Reader& reader, const Json& json
   const std::int64_t id = in.id("dlq_id");
   if (in.failure()) return Unexpected{*in.failure()};
   const auto letter = reader.dead_letter(id);
-  if (!letter) return Unexpected{no_such_letter(id)};
+  if (!letter) return Unexpected{no_such_dead_letter(id)};
   Json out = json_dead_letter(*letter);
-  const auto body = reader.request_body(letter->job_id);
-  out["payload"] = body ? json_body(*body) : Json(nullptr);
-  // Up to its own generation: what came after is the business of the next letter.
+  if (const auto payload = reader.letter_payload(id)) {
+    out["payload_text"] = json_body_text(payload->body);
+    out["original_payload_text"] = json_body_text(payload->original);
+    out["payload_target"] = {{"vendor", payload->vendor},
+                             {"model", payload->model},
+                             {"endpoint", to_string(payload->endpoint)}};
+  }
+  // What came after this failure belongs to the next letter, or to the job.
   auto attempts = reader.attempts_of(letter->job_id);
-  std::erase_if(attempts, [&](const AttemptRow& a) { return a.generation > letter->generation; });
+  std::erase_if(attempts,
+                [&](const AttemptRow& row) { return row.generation > letter->generation; });
   out["attempt_log"] = json_attempts(attempts);
   return out;
 }
@@ -140,7 +141,7 @@ Expected<Json, Failure> preview_replay(const OpEnv&, Reader& reader, const Json&
   ReplayReport report;
   for (const std::int64_t id : ids) {
     const ReplayOutcome outcome = reader.preview_replay(id);
-    if (outcome.kind == Replay::not_found) return Unexpected{no_such_letter(id)};
+    if (outcome.kind == Replay::not_found) return Unexpected{no_such_dead_letter(id)};
     report.add(id, outcome);
   }
   return std::move(report).json();
@@ -161,7 +162,7 @@ Expected<WriteStep, Failure> prepare_replay(const OpEnv& env, const Json& json) 
       [=, actor = env.actor, &clock = env.clock](Store& store) -> Expected<OpResult, Failure> {
         // An unknown one is found before anything is written.
         for (const std::int64_t id : ids) {
-          if (!store.dead_letter(id)) return Unexpected{no_such_letter(id)};
+          if (!store.dead_letter(id)) return Unexpected{no_such_dead_letter(id)};
         }
         const UnixMs now = clock.wall_ms();
         ReplayReport report;
@@ -197,7 +198,7 @@ Expected<WriteStep, Failure> prepare_discard(const OpEnv& env, const Json& json)
     // All or none.
     for (const std::int64_t id : ids) {
       const auto letter = store.dead_letter(id);
-      if (!letter) return Unexpected{no_such_letter(id)};
+      if (!letter) return Unexpected{no_such_dead_letter(id)};
       if (letter->state != "open")
         return Unexpected{
             Failure{Exit::conflict, "already_resolved",
@@ -248,6 +249,12 @@ constexpr Op kOps[] = {
 };
 
 }  // namespace
+
+Failure no_such_dead_letter(std::int64_t dlq_id) {
+  return {Exit::not_found, "no_such_dead_letter",
+          "there is no dead letter " + std::to_string(dlq_id),
+          "the id is the dlq_id of `aiq dlq list`, not the job's"};
+}
 
 std::span<const Op> dlq_ops() {
   return kOps;

@@ -61,7 +61,7 @@ Expected<Json, Failure> show_job(const OpEnv& env, Reader& reader, const Json& j
   out["attempt_log"] = json_attempts(reader.attempts_of(id));
   if (with_result) {
     const auto body = job->result_id ? reader.result_body(*job->result_id) : std::nullopt;
-    out["result"] = body ? json_body(*body) : Json(nullptr);
+    out["result_text"] = json_body_text(body);
   }
   return out;
 }

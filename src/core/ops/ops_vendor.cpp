@@ -62,7 +62,7 @@ Json json_vendor(const Config& config, const StoreStats& stats, const std::strin
   for (const VendorRow& row : stats.vendors) {
     if (row.vendor != vendor) continue;
     last_seen = row.last_seen;
-    if (!row.rate.empty()) rate = json_body(row.rate);
+    if (!row.rate.empty()) rate = Json::parse(row.rate, nullptr, /*allow_exceptions=*/false);
   }
   Json out = {{"vendor", vendor},
               {"api", v ? Json(v->api) : Json(nullptr)},

@@ -298,6 +298,28 @@ struct DeadLetterGroup {
   UnixMs oldest = 0, newest = 0;  // dead_at
 };
 
+// The request of a dead letter's job, before and after an operator's edit.
+struct LetterPayload {
+  std::string body;                     // sent in the generation after, or what would be sent now
+  std::optional<std::string> original;  // as it failed; nullopt: never edited after this failure
+  std::string vendor, model;            // of `body`
+  Endpoint endpoint = Endpoint::chat;
+  std::string scope, locale, safety;
+};
+
+struct DeadLetterEdit {
+  std::int64_t dlq_id = 0;
+  UnixMs now = 0;
+  std::string vendor, model;
+  Endpoint endpoint = Endpoint::chat;
+  std::string body;
+  RequestKeys keys;
+  std::string cache_owner;
+  // The policy for the new request; what the job did not want before it does not get.
+  bool cache_read = true, cache_store = true;
+  std::string actor;
+};
+
 struct CacheEntry {
   std::string cache_key, owner, vendor, model;
   JobId job_id = 0;

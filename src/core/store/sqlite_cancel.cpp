@@ -111,6 +111,11 @@ void SqliteStore::recompute_wishes(JobId job_id, UnixMs now) {
     wait = query.text(2);
   }
   if (wait == "ready" || wait == "time") wait = run_at > now ? "time" : "ready";
+  set_wishes(job_id, priority, run_at, deadline, wait);
+}
+
+void SqliteStore::set_wishes(JobId job_id, int priority, UnixMs run_at,
+                             std::optional<UnixMs> deadline, std::string_view wait) {
   run(db_, kSetWishes, job_id, priority, run_at, deadline, run_at - priority * options_.age_step_ms,
       TextOrNull{wait});
 }

@@ -72,6 +72,7 @@ class SqliteQueries {
   std::vector<Pause> list_pauses();
   std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter, const Page& page);
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id);
+  std::optional<LetterPayload> letter_payload(std::int64_t dlq_id);
   std::vector<DeadLetterGroup> dead_letter_groups();
   ReplayOutcome preview_replay(std::int64_t dlq_id);
   PruneSlice prunable(const PruneRules& rules, const PruneCursor& from) {
@@ -140,6 +141,9 @@ class SqliteReads : public Interface {
   }
   std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) override {
     return limited()->dead_letter(dlq_id);
+  }
+  std::optional<LetterPayload> letter_payload(std::int64_t dlq_id) override {
+    return limited()->letter_payload(dlq_id);
   }
   std::vector<DeadLetterGroup> dead_letter_groups() override {
     return limited()->dead_letter_groups();

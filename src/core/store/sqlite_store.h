@@ -84,6 +84,7 @@ class SqliteStore final : public SqliteReads<Store> {
   ReplayOutcome replay(const ReplayRequest& request) override;
   DiscardOutcome discard(std::int64_t dlq_id, const std::string& actor, const std::string& note,
                          UnixMs now) override;
+  EditOutcome edit_dead_letter(const DeadLetterEdit& edit) override;
 
   void set_pause(const Pause& pause) override;
   int clear_pause(const std::string& vendor, const std::string& model,
@@ -187,6 +188,9 @@ class SqliteStore final : public SqliteReads<Store> {
   CancelOutcome after_withdrawal(const JobCore& job, UnixMs now);
   CancelOutcome cancel_live(const JobCore& job, UnixMs now);
   void recompute_wishes(JobId job_id, UnixMs now);
+  // `wait`: of a live job, "" while it is processing.
+  void set_wishes(JobId job_id, int priority, UnixMs run_at, std::optional<UnixMs> deadline,
+                  std::string_view wait);
 
   // ---- lease and close
   static bool answers(const CacheHit& hit, const LeaseHead& head, UnixMs now);

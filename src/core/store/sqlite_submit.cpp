@@ -48,9 +48,6 @@ constexpr const char* kCacheWishes =
 constexpr const char* kSetCacheWishes =
     "UPDATE jobs SET cache_read = ?2, cache_store = ?3, coalesce = ?4, cache_max_age = ?5, "
     "soft_ttl = ?6, hard_ttl = ?7 WHERE job_id = ?1";
-constexpr const char* kSetWishes =
-    "UPDATE jobs SET priority = ?2, run_at = ?3, deadline = ?4, rank = ?5, wait = ?6 "
-    "WHERE job_id = ?1";
 
 // Nobody is to wait for an answer that will not be there for him.
 bool keeps_answer(const NewSubmission& s) {
@@ -150,8 +147,7 @@ void SqliteStore::raise_job(const NewSubmission& s, JobId job_id, UnixMs now) {
     if (same) return;
   }
   if (wait == "time" && run_at <= now) wait = "ready";
-  run(db_, kSetWishes, job_id, priority, run_at, deadline, run_at - priority * options_.age_step_ms,
-      TextOrNull{wait});
+  set_wishes(job_id, priority, run_at, deadline, wait);
 }
 
 void SqliteStore::join_cache_wishes(const NewSubmission& s, JobId job_id) {

@@ -70,6 +70,7 @@ class Reader {
   virtual std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter,
                                                     const Page& page) = 0;
   virtual std::optional<DeadLetter> dead_letter(std::int64_t dlq_id) = 0;
+  virtual std::optional<LetterPayload> letter_payload(std::int64_t dlq_id) = 0;
   // Open ones, each property by itself, the largest groups first.
   virtual std::vector<DeadLetterGroup> dead_letter_groups() = 0;
   // What replay() would do now, without writing.
@@ -163,6 +164,11 @@ class Store : public Reader {
   enum class DiscardOutcome { discarded, already_resolved, not_found };
   virtual DiscardOutcome discard(std::int64_t dlq_id, const std::string& actor,
                                  const std::string& note, UnixMs now) = 0;
+  // Replaces the request of an open letter's job; the old one is kept. A bypassing job gets no
+  // derived key. From then on an equal submit of what failed is not answered by this letter.
+  // not_found also when its job is a refresh: that can only ask what its entry answers.
+  enum class EditOutcome { edited, already_resolved, not_found };
+  virtual EditOutcome edit_dead_letter(const DeadLetterEdit& edit) = 0;
 
   // ---- limits and pauses
   // Replaces one of the same scope. An operator's that ends by itself does not end a pause that
