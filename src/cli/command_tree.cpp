@@ -19,12 +19,15 @@ CommandTree make_command_tree(Session& session) {
   add_jobs(root, session);
   add_batch(root, session);
   add_wait(root, session);
+  add_watch(root, session);
+  add_why(root, session);
   add_cancel(root, session);
   root.heading("Queue");
   add_stats(root, session);
   add_pause(root, session);
   add_vendor(root, session);
   add_dlq(root, session);
+  add_events(root, session);
   root.heading("Cache and locks");
   add_cache(root, session);
   add_lock(root, session);

@@ -11,6 +11,9 @@ void add_submit(Command root, Session& session);  // submit, run
 void add_jobs(Command root, Session& session);    // list, show, result
 void add_batch(Command root, Session& session);
 void add_wait(Command root, Session& session);
+void add_watch(Command root, Session& session);
+void add_why(Command root, Session& session);
+void add_events(Command root, Session& session);
 void add_cancel(Command root, Session& session);
 void add_stats(Command root, Session& session);
 void add_pause(Command root, Session& session);  // pause, resume

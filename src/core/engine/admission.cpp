@@ -55,39 +55,111 @@ void Admission::opens_at(UnixMs at) {
   next_opening_ = next_opening_ ? std::min(*next_opening_, at) : at;
 }
 
-bool Admission::is_open(const Lane& lane) {
-  if (!config_.vendors.contains(lane.vendor)) return false;
+template <class Each>
+void Admission::each_closing(const Lane& lane, const Each& each) const {
+  if (!config_.vendors.contains(lane.vendor)) each(Closed::no_vendor, nullptr, std::nullopt);
   const auto tenant = config_.tenants.find(lane.tenant);
-  if (tenant != config_.tenants.end() && tenant->second.disabled) return false;
-  std::optional<UnixMs> closed_until;
+  if (tenant != config_.tenants.end() && tenant->second.disabled) {
+    each(Closed::tenant_disabled, nullptr, std::nullopt);
+  }
   for (const Pause& pause : pauses_) {
-    if (!matches(pause, lane)) continue;
-    if (!pause.until) return false;
-    if (*pause.until > now_) closed_until = std::max(closed_until.value_or(0), *pause.until);
+    if (matches(pause, lane) && (!pause.until || *pause.until > now_)) {
+      each(Closed::pause, &pause, pause.until);
+    }
   }
   const auto hold = holds_.find({lane.vendor, lane.model});
   if (hold != holds_.end() && hold->second > now_) {
-    closed_until = std::max(closed_until.value_or(0), hold->second);
+    each(Closed::hold, nullptr, std::optional(hold->second));
   }
-  if (closed_until) opens_at(*closed_until);
-  return !closed_until;
+}
+
+bool Admission::is_open(const Lane& lane) {
+  bool open = true, by_itself = true;
+  UnixMs until = 0;
+  each_closing(lane, [&](Closed, const Pause*, std::optional<UnixMs> end) {
+    open = false;
+    by_itself = by_itself && end.has_value();
+    until = std::max(until, end.value_or(0));
+  });
+  if (!open && by_itself) opens_at(until);
+  return open;
 }
 
 bool Admission::is_proven(const std::string& vendor) const {
   return proven_.contains(vendor);
 }
 
-bool Admission::has_place(const Lane& lane) const {
-  const VendorConfig& vendor = config_.vendors.at(lane.vendor);
-  const int vendor_limit = is_proven(lane.vendor) ? vendor.max_in_flight : 1;
-  if (!below(by_vendor_, lane.vendor, vendor_limit)) return false;
+template <class Each>
+void Admission::each_full(const Lane& lane, const Each& each) const {
+  if (const auto vendor = config_.vendors.find(lane.vendor); vendor != config_.vendors.end()) {
+    if (!is_proven(lane.vendor)) {
+      if (!below(by_vendor_, lane.vendor, 1)) each(Full::unproven, 1);
+    } else if (!below(by_vendor_, lane.vendor, vendor->second.max_in_flight)) {
+      each(Full::vendor, vendor->second.max_in_flight);
+    }
+  }
   const auto model = config_.models.find(lane.model);
   if (model != config_.models.end() && !below(by_model_, lane.model, model->second.max_in_flight)) {
-    return false;
+    each(Full::model, model->second.max_in_flight);
   }
   const auto tenant = config_.tenants.find(lane.tenant);
-  return tenant == config_.tenants.end() ||
-         below(by_tenant_, lane.tenant, tenant->second.max_in_flight);
+  if (tenant != config_.tenants.end() &&
+      !below(by_tenant_, lane.tenant, tenant->second.max_in_flight)) {
+    each(Full::tenant, tenant->second.max_in_flight);
+  }
+}
+
+bool Admission::has_place(const Lane& lane) const {
+  bool place = true;
+  each_full(lane, [&](Full, int) { place = false; });
+  return place;
+}
+
+std::vector<Block> Admission::explain(const Lane& lane) const {
+  std::vector<Block> blocks;
+  each_closing(lane, [&](Closed closed, const Pause* pause, std::optional<UnixMs> until) {
+    switch (closed) {
+      case Closed::no_vendor:
+        blocks.push_back({"vendor_paused", "vendor " + lane.vendor + " is not configured", until});
+        break;
+      case Closed::tenant_disabled:
+        blocks.push_back({"tenant_paused", "tenant " + lane.tenant + " is disabled", until});
+        break;
+      case Closed::pause:
+        blocks.push_back({!pause->tenant.empty()   ? "tenant_paused"
+                          : !pause->model.empty()  ? "model_paused"
+                          : !pause->vendor.empty() ? "vendor_paused"
+                                                   : "queue_paused",
+                          pause->cause + (pause->reason.empty() ? "" : ": " + pause->reason),
+                          until});
+        break;
+      case Closed::hold:
+        blocks.push_back(
+            {"rate_limited", lane.vendor + " asked to wait with " + lane.model, until});
+        break;
+    }
+  });
+  each_full(lane, [&](Full full, int limit) {
+    const std::string places = std::to_string(limit) + " in flight, the limit of ";
+    switch (full) {
+      case Full::unproven:
+        blocks.push_back(
+            {"vendor_in_flight",
+             "vendor " + lane.vendor + " is unproven: one request at a time until one succeeds",
+             std::nullopt});
+        break;
+      case Full::vendor:
+        blocks.push_back({"vendor_in_flight", places + "vendor " + lane.vendor, std::nullopt});
+        break;
+      case Full::model:
+        blocks.push_back({"model_in_flight", places + "model " + lane.model, std::nullopt});
+        break;
+      case Full::tenant:
+        blocks.push_back({"tenant_in_flight", places + "tenant " + lane.tenant, std::nullopt});
+        break;
+    }
+  });
+  return blocks;
 }
 
 void Admission::count(const Lane& lane, int n) {

@@ -21,6 +21,13 @@ namespace aiq {
 // An unproven vendor whose only request has run this long is taken for proven.
 inline constexpr DurationMs kProofAfterMs = 5'000;
 
+// What keeps a job from starting now (contract, section 4.3, `why`).
+struct Block {
+  std::string code;    // vendor_paused, rate_limited, tenant_in_flight, ...
+  std::string detail;  // a sentence
+  std::optional<UnixMs> until;
+};
+
 class Admission {
  public:
   // `now`: wall clock of the view.
@@ -37,6 +44,8 @@ class Admission {
   // Earliest time at which a lane that is closed now may open by itself; nullopt: only an event
   // (an answer, a submit, a command) can open one.
   [[nodiscard]] std::optional<UnixMs> next_opening() const { return next_opening_; }
+  // By the rules of next(): what closes a lane, and what takes its places. Empty: nothing does.
+  [[nodiscard]] std::vector<Block> explain(const Lane& lane) const;
   // Vendors that have earned their proof by time, to be recorded.
   [[nodiscard]] const std::vector<std::string>& proven_by_time() const { return proven_by_time_; }
 
@@ -50,9 +59,16 @@ class Admission {
     }
   };
 
-  // Conditions that hold for the whole decision: paused, on hold, unknown vendor.
+  enum class Closed { no_vendor, tenant_disabled, pause, hold };
+  enum class Full { vendor, unproven, model, tenant };
+  // Conditions that hold for the whole decision: paused, on hold, unknown vendor. Calls
+  // `each(closed, pause or nullptr, until)` for each that closes the lane now.
+  template <class Each>
+  void each_closing(const Lane& lane, const Each& each) const;
+  // Conditions that each start changes: `each(full, limit)` for each whose places are taken.
+  template <class Each>
+  void each_full(const Lane& lane, const Each& each) const;
   [[nodiscard]] bool is_open(const Lane& lane);
-  // Conditions that each start changes: places in flight.
   [[nodiscard]] bool has_place(const Lane& lane) const;
   [[nodiscard]] bool is_proven(const std::string& vendor) const;
   void count(const Lane& lane, int n);

@@ -79,6 +79,8 @@ class SqliteQueries {
     return count_prunable(db_, rules, from);
   }
   std::vector<OutboxRow> events_after(std::int64_t after, int limit);
+  std::vector<OutboxRow> events_of(JobId job_id, int limit);
+  int ready_before(JobId job_id, int limit);
   std::int64_t last_event_id();
   DbInfo info();
   std::vector<std::string> check();
@@ -160,6 +162,12 @@ class SqliteReads : public Interface {
   BatchReader& batches() override { return batches_; }
   std::vector<OutboxRow> events_after(std::int64_t after, int limit) override {
     return limited()->events_after(after, limit);
+  }
+  std::vector<OutboxRow> events_of(JobId job_id, int limit) override {
+    return limited()->events_of(job_id, limit);
+  }
+  int ready_before(JobId job_id, int limit) override {
+    return limited()->ready_before(job_id, limit);
   }
   std::int64_t last_event_id() override { return limited()->last_event_id(); }
   DbInfo info() override { return limited()->info(); }

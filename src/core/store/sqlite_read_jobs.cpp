@@ -86,11 +86,6 @@ constexpr const char* kBatchLine =
     "WHERE s.job_id = ?1 AND s.batch_id IS NOT NULL AND (?2 IS NULL OR s.batch_id = ?2) "
     "ORDER BY s.submission_id LIMIT 1";
 
-constexpr const char* kEvents =
-    "SELECT event_id, at, job_id, from_state, to_state, detail FROM outbox WHERE event_id > ?1 "
-    "ORDER BY event_id LIMIT ?2";
-constexpr const char* kLastEvent = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'";
-
 const char* list_statement(const JobFilter& filter) {
   if (!filter.correlation_id.empty()) return kListCorrelated;
   if (!filter.label_key.empty()) return kListLabelled;
@@ -206,20 +201,6 @@ std::vector<JobRow> SqliteQueries::list_jobs(const JobFilter& f, const Page& pag
   while (query.step())
     rows.push_back(job_row(query, f.batch_id));
   return rows;
-}
-
-std::vector<OutboxRow> SqliteQueries::events_after(std::int64_t after, int limit) {
-  std::vector<OutboxRow> rows;
-  Query query(db_, kEvents, after, limit);
-  while (query.step())
-    rows.push_back(
-        {query.i64(0), query.i64(1), query.i64(2), query.text(3), query.text(4), query.text(5)});
-  return rows;
-}
-
-std::int64_t SqliteQueries::last_event_id() {
-  Query query(db_, kLastEvent);
-  return query.step() ? query.i64(0) : 0;
 }
 
 std::vector<AttemptRow> SqliteQueries::attempts_of(JobId id) {

@@ -89,6 +89,10 @@ class Reader {
 
   // What happened to jobs after event `after`, oldest first. 0: from the oldest that is kept.
   virtual std::vector<OutboxRow> events_after(std::int64_t after, int limit) = 0;
+  // What happened to one job, oldest first; at most `limit`.
+  virtual std::vector<OutboxRow> events_of(JobId job_id, int limit) = 0;
+  // How many ready jobs of its lane go before this ready job, counted up to `limit`.
+  virtual int ready_before(JobId job_id, int limit) = 0;
   virtual std::int64_t last_event_id() = 0;  // 0: there was none yet
 
   virtual DbInfo info() = 0;
