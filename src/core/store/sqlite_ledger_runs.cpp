@@ -126,7 +126,8 @@ OpenedRun SqliteLedger::open_run(const NewRun& r) {
 
 void SqliteLedger::set_run(std::int64_t run_id, const RunCounts& counts, const std::string& outcome,
                            UnixMs now) {
-  const std::optional<UnixMs> finished = outcome.empty() ? std::nullopt : std::optional(now);
+  std::optional<UnixMs> finished;
+  if (!outcome.empty()) finished = now;
   run(db_, kSetRun, run_id, counts.events(), counts.posted, counts.replayed, counts.conflicts,
       counts.unpriced, counts.late, TextOrNull{outcome}, finished);
 }
