@@ -14,18 +14,16 @@ void add_daemon(Session& session, Json& answer) {
   if (!state || !is_live(*state)) return;
   const auto daemon = session.executor().daemon();
   Json& blocked = answer.at("blocked_by");
+  const auto first = [&blocked](const char* code, const std::string& detail) {
+    const Json block = {{"code", code}, {"detail", detail}, {"until", nullptr}};
+    blocked.insert(blocked.begin(), block);
+  };
   if (!daemon) {
-    blocked.insert(
-        blocked.begin(),
-        {{"code", "daemon_down"}, {"detail", "no daemon answers; start aiqd"}, {"until", nullptr}});
+    first("daemon_down", "no daemon answers; start aiqd");
     return;
   }
   for (const std::string& reason : daemon->reasons) {
-    const bool disk = reason.find("disk") != std::string::npos;
-    if (disk) {
-      blocked.insert(blocked.begin(),
-                     {{"code", "disk_low"}, {"detail", reason}, {"until", nullptr}});
-    }
+    if (reason.find("disk") != std::string::npos) first("disk_low", reason);
   }
 }
 
