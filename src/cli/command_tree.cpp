@@ -32,6 +32,7 @@ CommandTree make_command_tree(Session& session) {
   add_cache(root, session);
   add_lock(root, session);
   root.heading("Money");
+  add_price(root, session);
   add_usage(root, session);
   add_cost(root, session);
   root.heading("Files");

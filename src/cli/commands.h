@@ -22,6 +22,7 @@ void add_cache(Command root, Session& session);
 void add_lock(Command root, Session& session);
 void add_dlq(Command root, Session& session);
 void add_dlq_edit(Command dlq, Session& session);  // below `aiq dlq`
+void add_price(Command root, Session& session);
 void add_usage(Command root, Session& session);
 void add_cost(Command root, Session& session);
 void add_config(Command root, Session& session);

@@ -156,5 +156,27 @@ TEST_CASE("prices: the price of a time does not depend on the order of the rows 
   }
 }
 
+TEST_CASE_TEMPLATE("prices: a model of a vendor may stand under VENDOR/MODEL", Place, OnFile,
+                   InMemory) {
+  Book<Place> b;
+  PriceRow row = price(kStart, 50'000);
+  row.vendor = "groq";
+  row.model = "groq/gpt-4o";
+  REQUIRE(b.book.add(row).has_value());
+  CHECK(b.at(kStart, std::nullopt, "groq")->unit_pico == 50'000);
+  CHECK_FALSE(b.at(kStart, std::nullopt, "openai").has_value());
+  // An event that names no vendor has the name that it has.
+  CHECK_FALSE(b.at(kStart, std::nullopt, "").has_value());
+  CHECK(b.book.price_at("", "groq/gpt-4o", "input", kStart, {})->unit_pico == 50'000);
+  CHECK(b.book.name_of("groq", "gpt-4o") == "groq/gpt-4o");
+  CHECK_FALSE(b.book.name_of("openai", "gpt-4o").has_value());
+  // The plain name is asked first, and a step without a price is an answer.
+  row.model = "gpt-4o";
+  row.unit_pico = std::nullopt;
+  REQUIRE(b.book.add(row).has_value());
+  CHECK_FALSE(b.at(kStart, std::nullopt, "groq").has_value());
+  CHECK(b.book.name_of("groq", "gpt-4o") == "gpt-4o");
+}
+
 }  // namespace
 }  // namespace aiq::test

@@ -134,8 +134,8 @@ TEST_CASE("submit.preview: tells what a submit would do and writes nothing") {
   World world;
   Json preview = world.ok("submit.preview", World::prompt("hi", {{"max_tokens", 9}}));
   CHECK(keys_of(preview) == Names{"outcome", "job_id", "stale", "idempotency_key", "cache_key",
-                                  "estimated_tokens", "estimated_cost", "vendor", "model",
-                                  "endpoint"});
+                                  "estimated_tokens", "estimated_cost", "currency", "vendor",
+                                  "model", "endpoint"});
   CHECK(preview["outcome"] == "created");
   CHECK(preview["job_id"].is_null());
   CHECK(preview["estimated_tokens"]["input"] > 0);

@@ -22,6 +22,7 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> dlq_ops();
 [[nodiscard]] std::span<const Op> dlq_edit_ops();
 [[nodiscard]] std::span<const Op> event_ops();
+[[nodiscard]] std::span<const Op> price_ops();
 [[nodiscard]] std::span<const Op> usage_ops();
 [[nodiscard]] std::span<const Op> aggregate_ops();
 [[nodiscard]] std::span<const Op> cost_ops();

@@ -1,5 +1,7 @@
 #include <limits>
 
+#include "core/money/estimate.h"
+#include "core/money/pricing.h"
 #include "core/ops/op_groups.h"
 
 namespace aiq {
@@ -74,6 +76,21 @@ Expected<WriteStep, Failure> prepare_submit(const OpEnv& env, const Json& in) {
   });
 }
 
+// What it would cost at most; what is answered from the cache or shared costs nothing. nullopt: no
+// price, or no limit of the output.
+std::optional<Estimate> estimate_of(const OpEnv& env, Reader& reader,
+                                    const PreparedSubmission& prepared,
+                                    const SubmitPreview& preview, UnixMs now) {
+  const NewSubmission& submission = prepared.submission;
+  if (preview.outcome != SubmitReceipt::Outcome::created) return Estimate{};
+  if (!prepared.output_limit) return std::nullopt;
+  return estimate_cost(reader.prices(), {.vendor = price_vendor(env.config, submission.vendor),
+                                         .model = submission.model,
+                                         .at = now,
+                                         .prompt_tokens = prepared.prompt_tokens_estimate,
+                                         .output_tokens = *prepared.output_limit});
+}
+
 Expected<Json, Failure> preview_submit(const OpEnv& env, Reader& reader, const Json& in) {
   auto input = submit_input_of(in);
   if (!input) return Unexpected{std::move(input).error()};
@@ -84,6 +101,7 @@ Expected<Json, Failure> preview_submit(const OpEnv& env, Reader& reader, const J
   const SubmitPreview preview = reader.preview(submission, now);
   if (auto failure = failure_of_outcome(preview.outcome, submission.client_key))
     return Unexpected{*failure};
+  const auto estimate = estimate_of(env, reader, *prepared, preview, now);
   Json out = {{"outcome", outcome_name(preview.outcome)},
               {"job_id", preview.job_id ? json_id(*preview.job_id) : Json(nullptr)},
               {"stale", preview.stale},
@@ -92,7 +110,8 @@ Expected<Json, Failure> preview_submit(const OpEnv& env, Reader& reader, const J
               {"estimated_tokens",
                {{"input", prepared->prompt_tokens_estimate},
                 {"output", json_number(prepared->output_limit)}}},
-              {"estimated_cost", nullptr},
+              {"estimated_cost", estimate ? Json(format_money(estimate->amount)) : Json(nullptr)},
+              {"currency", json_text(estimate ? estimate->currency : "")},
               {"vendor", submission.vendor},
               {"model", submission.model},
               {"endpoint", to_string(submission.endpoint)}};

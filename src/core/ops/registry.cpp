@@ -10,7 +10,7 @@ std::vector<Op> collect() {
   for (const std::span<const Op> group :
        {submit_ops(), job_ops(), stats_ops(), pause_ops(), vendor_ops(), cache_ops(), lock_ops(),
         db_ops(), dlq_ops(), dlq_edit_ops(), event_ops(), usage_ops(), aggregate_ops(), cost_ops(),
-        cost_read_ops(), reprice_ops(), batch_ops(), batch_load_ops()})
+        cost_read_ops(), reprice_ops(), batch_ops(), batch_load_ops(), price_ops()})
     out.insert(out.end(), group.begin(), group.end());
   for (const Op& op : out)
     AIQ_CHECK((op.read == nullptr) != (op.prepare == nullptr));

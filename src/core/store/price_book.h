@@ -5,6 +5,9 @@
 // A series is one (vendor, model, meter, above_tokens). The row of a series that holds at a time is
 // the one with the latest effective_from not after it, and of these the one that was added last. A
 // wrong price is corrected by another row with the same effective_from.
+//
+// LiteLLM's file names models of most vendors "VENDOR/MODEL" and those of some as they are. The
+// book keeps its names, so where it has no MODEL of a vendor, it is asked for "VENDOR/MODEL".
 
 #include <cstdint>
 #include <optional>
@@ -34,6 +37,10 @@ class PriceBook {
   virtual std::optional<Price> price_at(const std::string& vendor, const std::string& model,
                                         const std::string& meter, UnixMs at,
                                         std::optional<std::int64_t> context_tokens) = 0;
+
+  // Under which name the book has a model of a vendor: `model` or "VENDOR/MODEL". nullopt: neither.
+  virtual std::optional<std::string> name_of(const std::string& vendor,
+                                             const std::string& model) = 0;
 
   // Newest row first.
   virtual std::vector<PriceRow> list(const PriceFilter& filter, const Page& page) = 0;

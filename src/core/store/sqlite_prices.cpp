@@ -19,6 +19,7 @@ constexpr const char* kTier =
 constexpr const char* kHolds =
     "SELECT price_id, unit_pico, currency, effective_from FROM prices INDEXED BY prices_of_model "
     "WHERE " AIQ_PRICE_SERIES "AND above_tokens = ?5 " AIQ_LATEST_FIRST;
+constexpr const char* kKnown = "SELECT 1 FROM prices WHERE vendor = ?1 AND model = ?2 LIMIT 1";
 constexpr const char* kVendors =
     "SELECT DISTINCT vendor FROM prices WHERE model = ?1 AND meter = ?2 AND effective_from <= ?3";
 constexpr const char* kInsert =
@@ -38,18 +39,34 @@ constexpr const char* kList =
 // A request without a known size is an ordinary one: of the steps, only the first holds for it.
 constexpr std::int64_t kBelowEveryStep = 1;
 
-std::optional<Price> holding(SqliteDb& db, const std::string& vendor, const std::string& model,
-                             const std::string& meter, UnixMs at, std::int64_t context_tokens) {
+struct Found {
+  bool series = false;  // one holds at the time, though perhaps without a price
+  std::optional<Price> price;
+};
+
+Found find(SqliteDb& db, const std::string& vendor, const std::string& model,
+           const std::string& meter, UnixMs at, std::int64_t context_tokens) {
   std::int64_t tier = 0;
   {
     // A step counts from above_tokens + 1 on; 0 stands for every request.
     Query query(db, kTier, vendor, model, meter, at, context_tokens);
-    if (!query.step() || query.null(0)) return std::nullopt;
+    if (!query.step() || query.null(0)) return {};
     tier = query.i64(0);
   }
   Query query(db, kHolds, vendor, model, meter, at, tier);
-  if (!query.step() || query.null(1)) return std::nullopt;
-  return Price{query.i64(0), query.i64(1), query.text(2)};
+  if (!query.step() || query.null(1)) return {true, std::nullopt};
+  return {true, Price{query.i64(0), query.i64(1), query.text(2)}};
+}
+
+std::string prefixed(const std::string& vendor, const std::string& model) {
+  return vendor + "/" + model;
+}
+
+std::optional<Price> holding(SqliteDb& db, const std::string& vendor, const std::string& model,
+                             const std::string& meter, UnixMs at, std::int64_t context_tokens) {
+  Found found = find(db, vendor, model, meter, at, context_tokens);
+  if (!found.series) found = find(db, vendor, prefixed(vendor, model), meter, at, context_tokens);
+  return found.price;
 }
 
 }  // namespace
@@ -74,6 +91,15 @@ std::optional<Price> SqlitePrices::price_at(const std::string& vendor, const std
     if (!common) common = price;
   }
   return common;
+}
+
+std::optional<std::string> SqlitePrices::name_of(const std::string& vendor,
+                                                 const std::string& model) {
+  for (const std::string& name : {model, prefixed(vendor, model)}) {
+    Query query(db_, kKnown, vendor, name);
+    if (query.step()) return name;
+  }
+  return std::nullopt;
 }
 
 bool SqlitePrices::holds(const PriceRow& row) {

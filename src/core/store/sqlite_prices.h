@@ -13,6 +13,7 @@ class SqlitePrices final : public PriceBook {
   std::optional<Price> price_at(const std::string& vendor, const std::string& model,
                                 const std::string& meter, UnixMs at,
                                 std::optional<std::int64_t> context_tokens) override;
+  std::optional<std::string> name_of(const std::string& vendor, const std::string& model) override;
   std::vector<PriceRow> list(const PriceFilter& filter, const Page& page) override;
   std::optional<PriceId> add(const PriceRow& row) override;
   bool holds(const PriceRow& row) override;
