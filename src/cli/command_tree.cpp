@@ -35,6 +35,7 @@ CommandTree make_command_tree(Session& session) {
   add_price(root, session);
   add_usage(root, session);
   add_cost(root, session);
+  add_invoice(root, session);
   root.heading("Files");
   add_config(root, session);
   add_db(root, session);

@@ -25,6 +25,7 @@ void add_dlq_edit(Command dlq, Session& session);  // below `aiq dlq`
 void add_price(Command root, Session& session);
 void add_usage(Command root, Session& session);
 void add_cost(Command root, Session& session);
+void add_invoice(Command root, Session& session);
 void add_config(Command root, Session& session);
 void add_db(Command root, Session& session);
 void add_completion(Command root, Session& session);

@@ -34,6 +34,8 @@ PATHS = [
     "src/core/ops/ops_usage*.cpp",
     "src/cli/cmd_cost*.cpp",
     "src/cli/cmd_price*.cpp",
+    "src/cli/cmd_invoice*.cpp",
+    "src/core/store/invoice_book.h",
     "src/cli/cmd_usage*.cpp",
 ]
 FORBIDDEN = re.compile(

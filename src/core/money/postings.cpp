@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/duration.h"
+#include "core/money/invoice.h"
 #include "core/money/pricing.h"
 
 namespace aiq {
@@ -112,6 +113,7 @@ void recompute_hours(CostLedger& ledger, const std::set<TenantPeriod>& hours, Un
     if (freeze && freeze->origin != "operator") continue;
     (void)ledger.recompute(hour, now, true);
   }
+  (void)recompute_drafts(ledger, hours, now);
 }
 
 Expected<LedgerRow, Failure> find_ledger_row(Reader& reader, const std::string& id) {

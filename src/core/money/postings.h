@@ -29,7 +29,8 @@ struct PostingContext {
 // Whether a row was taken back and not put in force again.
 [[nodiscard]] bool is_reversed(CostLedger& ledger, std::int64_t entry_id);
 
-// Computes the summaries of hours anew that are not held as evidence of an import.
+// Computes the summaries of hours anew that are not held as evidence of an import, and the own
+// drafts of invoices that have one of these hours.
 void recompute_hours(CostLedger& ledger, const std::set<TenantPeriod>& hours, UnixMs now);
 
 struct Decision {

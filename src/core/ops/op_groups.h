@@ -28,6 +28,7 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> cost_ops();
 [[nodiscard]] std::span<const Op> cost_read_ops();
 [[nodiscard]] std::span<const Op> reprice_ops();
+[[nodiscard]] std::span<const Op> invoice_ops();
 [[nodiscard]] std::span<const Op> batch_ops();
 [[nodiscard]] std::span<const Op> batch_load_ops();
 

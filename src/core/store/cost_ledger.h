@@ -21,6 +21,8 @@
 
 namespace aiq {
 
+class InvoiceBook;
+
 enum class AddUsage { accepted, duplicate, conflict };
 
 struct UsageFilter {
@@ -279,6 +281,7 @@ class CostLedger {
   // The invoice, not void, that an hour belongs to.
   virtual std::optional<InvoiceHour> invoice_of_hour(const TenantPeriod& unit,
                                                      const std::string& currency) = 0;
+  virtual InvoiceBook& invoices() = 0;
 };
 
 }  // namespace aiq

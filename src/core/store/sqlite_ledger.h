@@ -4,12 +4,13 @@
 
 #include "core/store/cost_ledger.h"
 #include "core/store/sqlite_db.h"
+#include "core/store/sqlite_invoices.h"
 
 namespace aiq {
 
 class SqliteLedger final : public CostLedger {
  public:
-  explicit SqliteLedger(SqliteDb& db) : db_(db) {}
+  explicit SqliteLedger(SqliteDb& db) : db_(db), invoices_(db) {}
 
   AddUsage add_usage(const UsageEvent& event) override;
   std::optional<UsageEvent> usage(std::int64_t usage_id) override;
@@ -84,11 +85,13 @@ class SqliteLedger final : public CostLedger {
 
   std::optional<InvoiceHour> invoice_of_hour(const TenantPeriod& unit,
                                              const std::string& currency) override;
+  InvoiceBook& invoices() override { return invoices_; }
 
  private:
   std::vector<SummaryRow> computed(const TenantPeriod& unit);
 
   SqliteDb& db_;
+  SqliteInvoices invoices_;
 };
 
 // Columns of usage_events and usage_conflicts as kUsageColumns lists them, from `first` on.
