@@ -37,6 +37,7 @@ CommandTree make_command_tree(Session& session) {
   add_cost(root, session);
   add_invoice(root, session);
   root.heading("Files");
+  add_sql(root, session);
   add_config(root, session);
   add_db(root, session);
   root.heading("Help");
