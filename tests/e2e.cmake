@@ -18,4 +18,13 @@ if(TARGET aiq AND TARGET aiqd AND TARGET aiq-sim)
     set_tests_properties(e2e_${subject} PROPERTIES
       ENVIRONMENT "${environment}" LABELS "${labels}" TIMEOUT 600)
   endforeach()
+
+  # What stands in examples/, driven by bats.
+  file(GLOB example_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/examples/*.bats)
+  foreach(file ${example_files})
+    get_filename_component(subject ${file} NAME_WE)
+    add_test(NAME example_${subject} COMMAND bats ${file})
+    set_tests_properties(example_${subject} PROPERTIES
+      ENVIRONMENT AIQ_BIN_DIR=$<TARGET_FILE_DIR:aiq> LABELS "e2e" TIMEOUT 120)
+  endforeach()
 endif()
