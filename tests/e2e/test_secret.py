@@ -84,6 +84,43 @@ class Secret(Case):
                 with open(world.path(name), "rb") as file:
                     self.assert_clean(f"{name} after the end", file.read())
 
+    def test_escaped_forms_are_nowhere_either(self):
+        world = self.world
+        world.keys["AIQ_TEST_OPENAI_KEY"] = SECRET
+        escaped = {
+            "unicode": "".join(f"\\u{ord(c):04x}" for c in SECRET),
+            "mixed": SECRET[:2] + "".join(f"\\u{ord(c):04X}" for c in SECRET[2:]),
+            "percent": "".join(f"%{ord(c):02x}" for c in SECRET),
+            "html": "".join(f"&#{ord(c)};" for c in SECRET),
+        }
+        # As text of a body, so that the escapes stand in it as they are.
+        world.start_sim(rules=[
+            rule({"status": 400, "body": '{"error":{"message":"key %s is bad"}}' % text},
+                 prompt_contains=f"<{name}>")
+            for name, text in escaped.items()
+        ] + [
+            rule({"status": 200, "body": json.dumps({
+                "id": "c", "object": "chat.completion", "model": GPT, "choices": [{
+                    "index": 0, "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": "@@"}}],
+            }).replace("@@", " ".join(escaped.values()))}, prompt_contains="<answer>"),
+        ])
+        world.configure()
+        world.start_daemon()
+        jobs = [world.submit(f"<{name}>")["job_id"] for name in [*escaped, "answer"]]
+        ended = world.wait_final(jobs)
+        self.assertEqual([j["status"] for j in ended], ["dead_lettered"] * 4 + ["completed"])
+        result = world.aiq("result", jobs[-1], "--text", rc=0).out
+        self.assertEqual(result.strip(), " ".join(["[redacted]"] * 4))
+        for job in ended[:4]:
+            self.assertEqual(job["error"]["message"], "key [redacted] is bad")
+        connection = sqlite3.connect(f"file:{world.db}?mode=ro", uri=True)
+        self.addCleanup(connection.close)
+        dump = "\n".join(connection.iterdump()).lower().encode()
+        for name, text in escaped.items():
+            self.assertNotIn(text.lower().encode(), dump, name)
+        self.assert_clean("the log", harness.read(world.daemon_log).encode())
+
     def test_secrets_in_the_configuration_are_refused(self):
         world = self.world
         for section in (

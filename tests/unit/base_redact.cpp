@@ -50,6 +50,42 @@ TEST_CASE("redact: all written forms of a registered secret go") {
   }
 }
 
+TEST_CASE("redact: any bytes of a secret may be escaped") {
+  register_secret("sk-live.escaped&Key");
+  const std::string_view forms[] = {
+      R"(sk\u002dlive.escaped&Key)",
+      R"(sk\u002Dlive\u002eescaped\u0026Key)",
+      R"(\u0073\u006b\u002d\u006c\u0069\u0076\u0065.escaped&Key)",
+      R"(sk\\u002dlive.escaped&Key)",    // JSON in a string of JSON
+      R"(sk\\\\u002dlive.escaped&Key)",  // and once more
+      "sk%2Dlive%2eescaped%26Key",
+      "%73%6b-live.escaped&Key",
+      "sk&#45;live&#x2E;escaped&amp;Key",
+      "&#115;k-live.escaped&#38;Key",
+      R"(sk%2Dlive\u002eescaped&amp;Key)",
+  };
+  for (const std::string_view form : forms) {
+    CAPTURE(form);
+    CHECK(secrets_only("a " + std::string(form) + " z") == "a [redacted] z");
+    CHECK(redact("\"" + std::string(form) + "\"") == "\"[redacted]\"");
+    CHECK(secrets_only(std::string(form)) == kRedacted);
+  }
+}
+
+TEST_CASE("redact: escapes of other texts stay") {
+  register_secret("sk-live.escaped&Key");
+  for (const std::string_view text :
+       {R"(sk\u002dlive)", R"(sk\u002elive.escaped&Key)", "100% of &amp; 50%2", "%", "a&#45", "&#;",
+        "&#99999999999;", R"(\u)", R"(\u00)", R"(\\)", "&", "sk%2", R"(\ud83d\ude00)"}) {
+    CAPTURE(text);
+    CHECK(secrets_only(std::string(text)) == text);
+  }
+  std::string body = R"({"text":"C:\\sk\u002dlive.escaped\u0026Key\n"})";
+  CHECK(redact_secrets(body));
+  CHECK(body == R"({"text":"C:\\[redacted]\n"})");
+  CHECK(canonicalize_json(body).has_value());
+}
+
 TEST_CASE("redact: a secret inside of longer Base64 leaves none of its bytes") {
   const Registered registered;
   // "u:" and "ab:" and "abc:" before the secret, as in Basic credentials: all bit positions.

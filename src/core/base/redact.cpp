@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <bitset>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -99,6 +100,89 @@ std::vector<std::string> forms_of(std::string_view secret) {
   return forms;
 }
 
+// A byte that may be written as an escape: "-" as \u002d, %2D, &#45; or &#x2d;.
+struct Unit {
+  char byte = 0;
+  std::size_t size = 0;  // bytes that it takes in the text; 0 = no escape of one byte
+};
+
+// The number at `at` in `base`, of `digits` digits at most; its end is the second.
+std::pair<unsigned, std::size_t> number_at(std::string_view text, std::size_t at, int base,
+                                           std::size_t digits) {
+  unsigned value = 0x100;
+  const char* const first = text.data() + std::min(at, text.size());
+  const char* const last = first + std::min(digits, text.size() - std::min(at, text.size()));
+  const auto [end, error] = std::from_chars(first, last, value, base);
+  if (error != std::errc()) value = 0x100;
+  return {value, static_cast<std::size_t>(end - text.data())};
+}
+
+// \uXXXX after any number of backslashes: an answer may hold JSON in a string of JSON.
+Unit json_escape(std::string_view text, std::size_t at) {
+  constexpr std::size_t kDeepest = 15;  // four strings in one another
+  const std::size_t run = text.substr(at, kDeepest + 1).find_first_not_of('\\');
+  if (run == std::string_view::npos) return {};
+  const std::size_t letter = at + run;
+  if (text[letter] == 'u') {
+    const auto [value, end] = number_at(text, letter + 1, 16, 4);
+    if (value < 0x80 && end == letter + 5) return {static_cast<char>(value), end - at};
+    return {};
+  }
+  const bool escaped = text[letter] == '/' || text[letter] == '"';
+  return escaped ? Unit{text[letter], letter + 1 - at} : Unit{};
+}
+
+Unit html_escape(std::string_view text, std::size_t at) {
+  constexpr std::pair<std::string_view, char> kNames[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+  const std::string_view rest = text.substr(at);
+  for (const auto& [name, byte] : kNames) {
+    if (rest.starts_with(name)) return {byte, name.size()};
+  }
+  if (!rest.starts_with("&#")) return {};
+  const bool hex = rest.size() > 2 && (rest[2] == 'x' || rest[2] == 'X');
+  const auto [value, end] = number_at(text, at + (hex ? 3 : 2), hex ? 16 : 10, 8);
+  if (value >= 0x80 || end >= text.size() || text[end] != ';') return {};
+  return {static_cast<char>(value), end + 1 - at};
+}
+
+Unit escape_at(std::string_view text, std::size_t at) {
+  if (text[at] == '\\') return json_escape(text, at);
+  if (text[at] == '&') return html_escape(text, at);
+  if (text[at] != '%') return {};
+  const auto [value, end] = number_at(text, at + 1, 16, 2);
+  return value < 0x100 && end == at + 3 ? Unit{static_cast<char>(value), 3} : Unit{};
+}
+
+// The byte that stands at `at`, however it is written.
+Unit unit_at(std::string_view text, std::size_t at) {
+  const Unit escape = escape_at(text, at);
+  return escape.size > 0 ? escape : Unit{text[at], 1};
+}
+
+// Whether any escape may be there; else the plain search finds all.
+bool has_escapes(std::string_view text) {
+  return text.find('%') != std::string_view::npos || text.find("\\u") != std::string_view::npos ||
+         text.find("&") != std::string_view::npos;
+}
+
+// The end of `form` at `at` of `text`, any of its bytes escaped or not; `at` when it is not there.
+std::size_t escaped_end(std::string_view text, std::size_t at, std::string_view form) {
+  std::size_t end = at;
+  for (const char byte : form) {
+    if (end >= text.size()) return at;
+    const Unit unit = unit_at(text, end);
+    if (unit.byte == byte) {
+      end += unit.size;
+    } else if (text[end] == byte) {
+      ++end;
+    } else {
+      return at;
+    }
+  }
+  return end;
+}
+
 // All forms of all secrets, never changed once shared. One pass over a text finds them: two bytes
 // at a position say whether a form can begin there.
 class Forms {
@@ -125,6 +209,16 @@ class Forms {
     for (std::size_t i = first_of_[bucket]; i < first_of_[bucket + 1]; ++i) {
       if (rest.starts_with(forms_[i])) longest = std::max(longest, forms_[i].size());
     }
+    return longest;
+  }
+
+  // The same where bytes of the form may be escaped.
+  [[nodiscard]] std::size_t match_escaped(std::string_view text, std::size_t at) const {
+    const char first = unit_at(text, at).byte;
+    const std::size_t bucket = static_cast<unsigned char>(first);
+    std::size_t longest = 0;
+    for (std::size_t i = first_of_[bucket]; i < first_of_[bucket + 1]; ++i)
+      longest = std::max(longest, escaped_end(text, at, forms_[i]) - at);
     return longest;
   }
 
@@ -159,10 +253,14 @@ std::shared_ptr<const Forms> registered() {
 }
 
 // The end of the secret at `begin`, over others that overlap it; `begin` if there is none.
-std::size_t secret_end(const Forms& forms, std::string_view text, std::size_t begin) {
-  std::size_t end = begin + forms.match(text, begin);
+std::size_t secret_end(const Forms& forms, std::string_view text, std::size_t begin, bool escapes) {
+  const auto match = [&](std::size_t at) {
+    const std::size_t plain = forms.match(text, at);
+    return escapes ? std::max(plain, forms.match_escaped(text, at)) : plain;
+  };
+  std::size_t end = begin + match(begin);
   for (std::size_t at = begin + 1; at < end; ++at) {
-    end = std::max(end, at + forms.match(text, at));
+    end = std::max(end, at + match(at));
   }
   return end;
 }
@@ -178,10 +276,11 @@ void drop_open_escape(std::string& out) {
 std::optional<std::string> without_secrets(std::string_view text) {
   const std::shared_ptr<const Forms> forms = registered();
   if (!forms) return std::nullopt;
+  const bool escapes = has_escapes(text);
   std::string out;
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = secret_end(*forms, text, at);
+    const std::size_t end = secret_end(*forms, text, at, escapes);
     if (end == at) {
       ++at;
       continue;

@@ -12,7 +12,8 @@ namespace aiq {
 inline constexpr std::string_view kRedacted = "[redacted]";
 
 // Remembers a secret of at least 4 bytes (shorter ones would blank out ordinary words). Its
-// JSON-escaped and percent-encoded and Base64 forms are remembered too.
+// JSON-escaped and percent-encoded and Base64 forms are remembered too; in a text, any of its bytes
+// may be written as \u002d, %2D, &#45; or &amp;.
 void register_secret(std::string_view secret);
 
 // `text` with every registered secret replaced by kRedacted, and also what looks like a
