@@ -275,6 +275,42 @@ TEST_CASE("config: metrics are served at an explicit address") {
   }
 }
 
+TEST_CASE("config: ports of URLs") {
+  const auto error = [](const std::string& url) {
+    return error_of("[vendors.a]\napi = \"openai\"\nbase_url = \"" + url + "\"");
+  };
+  for (const char* url : {"http://h", "http://h:1/v1", "http://h:65535", "https://[::1]:443/v1",
+                          "https://[::1]/v1", "http://h:/v1"}) {
+    CAPTURE(url);
+    CHECK(error(url) == "no error");
+  }
+  for (const char* url : {"http://h:0", "http://h:65536/v1", "http://h:99999999999",
+                          "http://h:x/v1", "http://h:80x", "http://[::1]:65536", "http://h:-1"}) {
+    CAPTURE(url);
+    CHECK(error(url).starts_with("[vendors.a] base_url: the port of the URL"));
+  }
+}
+
+TEST_CASE("config: headers of the connection are not for the configuration") {
+  for (const std::string name : {"Content-Length", "host", "Transfer-Encoding", "Connection"}) {
+    CAPTURE(name);
+    CHECK(error_of(kVendor + "headers = { \"" + name + "\" = \"1\" }")
+              .starts_with("[vendors.main] headers: must not set " + name));
+    CHECK(error_of(kVendor + "attempt_header = \"" + name + "\"")
+              .starts_with("[vendors.main] attempt_header: expected the name of a header"));
+  }
+}
+
+TEST_CASE("config: a socket's path that the system can't take") {
+  const std::string most(107, 's');
+  CHECK(error_of("[daemon]\nsocket = \"" + most + "\"") == "no error");
+  CHECK(error_of("[daemon]\nsocket = \"" + most + "s\"")
+            .starts_with("[daemon] socket: is longer than a socket's path may be, 107 bytes"));
+  CHECK(error_of("db = \"" + most.substr(5) + "\"") == "no error");
+  CHECK(error_of("db = \"" + most + "\"").starts_with("db: with .sock after it is longer"));
+  CHECK(error_of("db = \"" + most + "\"\n[daemon]\nsocket = \"/run/s\"") == "no error");
+}
+
 TEST_CASE("config: the vendor of a model is its section's, the default, or the only one") {
   const std::string two = kVendor + "[vendors.other]\napi = \"echo\"\n";
   const Config config =

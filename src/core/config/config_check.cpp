@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <sys/un.h>
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -49,6 +50,14 @@ bool is_secret_header(std::string_view name) {
   return contains_any(
       lower(name), {"authorization", "api-key", "apikey", "api_key", "cookie", "secret", "password",
                     "subscription-key", "auth-token", "access-token"});
+}
+
+// What the transport writes itself, by the body and the connection.
+bool is_transport_header(std::string_view name) {
+  constexpr std::string_view kOwn[] = {"content-length", "host",    "transfer-encoding",
+                                       "connection",     "expect",  "te",
+                                       "trailer",        "upgrade", "keep-alive"};
+  return std::find(std::begin(kOwn), std::end(kOwn), lower(name)) != std::end(kOwn);
 }
 
 // token of RFC 9110 section 5.6.2
@@ -103,6 +112,18 @@ bool is_listen_address(std::string_view text) {
   return inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
+// "host", "host:443", "[::1]:443"; an empty port is the default one.
+bool has_good_port(std::string_view authority) {
+  const std::size_t colon = authority.rfind(':');
+  const std::size_t bracket = authority.rfind(']');
+  if (colon == std::string_view::npos) return true;
+  if (bracket != std::string_view::npos && colon < bracket) return true;
+  const std::string_view text = authority.substr(colon + 1);
+  std::uint16_t port = 1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return text.empty() || (error == std::errc() && end == text.data() + text.size() && port > 0);
+}
+
 // Why `url` can't be used, or "". Its text is never repeated: it may hold a secret.
 std::string url_problem(std::string_view url, std::initializer_list<std::string_view> schemes) {
   const std::size_t colon = url.find("://");
@@ -120,6 +141,7 @@ std::string url_problem(std::string_view url, std::initializer_list<std::string_
     return "must hold no user name or password; use api_key_env or api_key_file";
   }
   if (authority.empty() || authority.front() == ':') return "the URL has no host";
+  if (!has_good_port(authority)) return "the port of the URL is none of 1 to 65535";
   if (url.find_first_of(" \t\"<>\\^`{|}") != std::string_view::npos) {
     return "the URL has a character that must be percent-encoded";
   }
@@ -164,6 +186,10 @@ void check_headers(const Config& config, const std::string& section, const Vendo
     if (!is_header_name(name)) {
       config_fail(config, section, "headers", "has a name that is not one of HTTP");
     }
+    if (is_transport_header(name)) {
+      config_fail(config, section, "headers",
+                  "must not set " + name + ", which belongs to the connection");
+    }
     // Not "headers.NAME: ...": a sink's redactor takes that for the header with its value.
     if (is_secret_header(name)) {
       config_fail(config, section, "headers",
@@ -179,7 +205,8 @@ void check_headers(const Config& config, const std::string& section, const Vendo
       {"idempotency_header", &vendor.idempotency_header},
       {"attempt_header", &vendor.attempt_header}};
   for (const auto& [key, name] : own) {
-    if (!name->empty() && (!is_header_name(*name) || is_secret_header(*name))) {
+    if (!name->empty() &&
+        (!is_header_name(*name) || is_secret_header(*name) || is_transport_header(*name))) {
       config_fail(config, section, key, "expected the name of a header");
     }
   }
@@ -263,9 +290,25 @@ void add_builtin_vendor(Config& config) {
   config.models["echo"].vendor = "echo";
 }
 
+// The daemon could not listen there.
+void check_socket(const Config& config) {
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  const std::string limit =
+      "longer than a socket's path may be, " + std::to_string(kLongest) + " bytes";
+  if (config.daemon.socket.size() > kLongest) {
+    config_fail(config, "daemon", "socket", "is " + limit);
+  }
+  if (config.daemon.socket.empty() && !config.db.empty() &&
+      resolve_socket_path(config, config.db).size() > kLongest) {
+    config_fail(config, "", "db",
+                "with .sock after it is " + limit + "; name another with daemon.socket");
+  }
+}
+
 }  // namespace
 
 void check_config(Config& config) {
+  check_socket(config);
   if (config.vendors.empty()) add_builtin_vendor(config);
   for (auto& [name, vendor] : config.vendors)
     check_vendor(config, vendor);
