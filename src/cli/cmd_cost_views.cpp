@@ -16,7 +16,8 @@ struct SummaryOptions {
   FormatOption format;
 
   void add_to(Command& command) {
-    command.option("by", "UNIT", by, "hour, day, month or total; default hour")
+    command
+        .option("by", "UNIT", by, "hour, day, month or total; default hour", ValueKind::time_unit)
         .option("group", "G", group, "tenant, model, vendor, meter or label:KEY; default tenant")
         .option("tz", "ZONE", tz, "Time zone of the hours, days and months; default UTC")
         .flag("billed", billed, "By the hour that bills it, not by the hour of use")
@@ -150,7 +151,8 @@ struct RunOptions {
     command.section("Filters")
         .option("tenant", "T", tenant, "Of this tenant", ValueKind::tenant)
         .option("period", "T", period, "Of the hour that begins then")
-        .option("outcome", "O", outcome, "done, busy, frozen, failed or abandoned")
+        .option("outcome", "O", outcome, "done, busy, frozen, failed or abandoned",
+                ValueKind::run_outcome)
         .option("call", "ID", call, "Of this command: the run_id that it printed")
         .option("since", "T", since, "Started at or after a time, or an age such as 1h")
         .option("until", "T", until, "Started before a time, or an age")

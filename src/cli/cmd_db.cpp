@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/db_file.h"
 #include "cli/render.h"
+#include "cli/text.h"
 
 namespace aiq::cli {
 namespace {
@@ -57,7 +58,8 @@ Exit check(Session& session) {
   if (ok) return Exit::ok;
   throw CommandFailed(
       {Exit::no, "faults_found",
-       std::to_string(answer.at("problems").size()) + " faults in " + session.db_path(),
+       counted(static_cast<std::int64_t>(answer.at("problems").size()), "fault", "faults") +
+           " in " + session.db_path(),
        "stop aiqd and keep a copy of the file before anything else"});
 }
 

@@ -37,7 +37,7 @@ void refuse_own_files(const std::string& path, const std::string& db_path) {
 }
 
 std::string jobs_text(std::int64_t jobs) {
-  return std::to_string(jobs) + (jobs == 1 ? " job" : " jobs");
+  return counted(jobs, "job", "jobs");
 }
 
 Exit migrate(Session& session) {
@@ -170,8 +170,8 @@ void print_restored(Session& session, const std::string& source, const PreparedR
   out.line("restored " + jobs_text(prepared.content.jobs) + " from " + source);
   if (!previous.empty()) out.line("the database before: " + previous);
   if (prepared.open_attempts > 0) {
-    out.line(std::to_string(prepared.open_attempts) +
-             " attempts were running when it was copied; aiqd takes them for unknown");
+    out.line("running when it was copied, and unknown to aiqd: " +
+             counted(prepared.open_attempts, "attempt", "attempts"));
   }
   out.line("the whole queue is paused: look at it with aiq stats, then aiq resume");
 }

@@ -149,9 +149,11 @@ std::string jobs_text(const Json& jobs) {
 }
 
 std::string cache_text(const Json& cache) {
-  return member_text(cache, "entries") + " entries, " + member_text(cache, "hits") + " hits, " +
-         member_text(cache, "stale_hits") + " stale, " + member_text(cache, "misses") +
-         " misses, hit ratio " + percent(cache.value("hit_ratio", Json()));
+  const auto count = [&](const char* name) { return cache.value(name, std::int64_t{0}); };
+  return counted(count("entries"), "entry", "entries") + ", " +
+         counted(count("hits"), "hit", "hits") + ", " + member_text(cache, "stale_hits") +
+         " stale, " + counted(count("misses"), "miss", "misses") + ", hit ratio " +
+         percent(cache.value("hit_ratio", Json()));
 }
 
 void print_stats(Output& out, const Json& stats, const std::string& by) {
@@ -164,8 +166,9 @@ void print_stats(Output& out, const Json& stats, const std::string& by) {
              oldest.is_null() ? "nothing waits" : "waiting for " + seconds_text(oldest));
   print_line(out, "cache", cache_text(stats.value("cache", Json::object())));
   print_line(out, "letters",
-             member_text(stats, "dlq_open") + " dead letters open, " + member_text(stats, "locks") +
-                 " locks held");
+             counted(stats.at("dlq_open").get<std::int64_t>(), "dead letter", "dead letters") +
+                 " open, " + counted(stats.at("locks").get<std::int64_t>(), "lock", "locks") +
+                 " held");
   print_pauses(out, stats.value("pauses", Json::array()));
   print_vendors(out, stats.value("vendors", Json()));
   print_groups(out, stats.value("groups", Json()), by);

@@ -105,7 +105,7 @@ struct UsageListOptions {
         .option("event", "ID", event, "With this event id")
         .option("since", "T", since, "Used at or after a time, or an age such as 1h")
         .option("until", "T", until, "Used before a time, or an age")
-        .option("state", "S", state, "posted, unposted or unpriced")
+        .option("state", "S", state, "posted, unposted or unpriced", ValueKind::usage_state)
         .section("Output");
     pages.add_to(command, "ID");
     format.add_to(command);
@@ -229,7 +229,8 @@ void add_usage(Command root, Session& session) {
   Command conflicts = usage.add("conflicts", "events that came again with other contents");
   auto of_list = std::make_shared<ConflictListOptions>();
   Command conflict_list = conflicts.add("list", "list them, newest first");
-  conflict_list.option("state", "S", of_list->state, "open, kept, replaced or all; default open");
+  conflict_list.option("state", "S", of_list->state, "open, kept, replaced or all; default open",
+                       ValueKind::conflict_state);
   of_list->pages.add_to(conflict_list, "ID");
   of_list->format.add_to(conflict_list);
   conflict_list.run([of_list, &session] { return list_conflicts(session, *of_list); });

@@ -40,6 +40,14 @@ Exit wait_batch(Session& session, const WaitOptions& o) {
                                       "aiq batch results " + *o.batch + " tells what happened"));
 }
 
+// What to do when a job has not completed.
+std::string after_end(const Json& job, const std::string& id) {
+  if (job.is_object() && job.at("status") == "cancelled") {
+    return "aiq cancel ended it; submit it again if it is still wanted";
+  }
+  return "aiq show " + id + " tells what happened";
+}
+
 Exit wait(Session& session, const WaitOptions& o) {
   if (o.all && o.any) fail_usage("contradiction", "--all and --any exclude each other", "");
   if (o.ids.empty() == !o.batch) {
@@ -69,7 +77,7 @@ Exit wait(Session& session, const WaitOptions& o) {
                                                std::to_string(ended) + " jobs did not complete";
   const std::string id = last.is_null() ? "ID" : member_text(last, "job_id");
   throw CommandFailed(failure_of_wait(session, end, end == WaitEnd::not_completed ? missing : "",
-                                      "aiq show " + id + " tells what happened"));
+                                      after_end(last, id)));
 }
 
 }  // namespace

@@ -29,20 +29,17 @@ std::string csv_cell(const Json& value) {
 }
 
 void FormatOption::add_to(Command& command) {
-  command.option("format", "F", format, "table, csv or json; default table");
+  command.option("format", "F", format, "table, csv or json; default table",
+                 ValueKind::table_format);
 }
 
 Format FormatOption::get(const Session& session) const {
   if (!format) return session.out.json() ? Format::json : Format::table;
   if (*format == "json") return Format::json;
-  const bool csv = *format == "csv";
-  if (!csv && *format != "table") {
-    fail_usage("invalid_format", "--format takes table, csv or json, not '" + *format + "'", "");
-  }
   if (session.out.json()) {
     fail_usage("contradiction", "--json and --format " + *format + " exclude each other", "");
   }
-  return csv ? Format::csv : Format::table;
+  return *format == "csv" ? Format::csv : Format::table;
 }
 
 ListSpec list_spec(const PageOptions& pages, std::string op, Json in) {

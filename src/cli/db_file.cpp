@@ -52,10 +52,8 @@ StoreOptions store_options(Session& session) {
 
 void make_database_folder(Session& session) {
   const std::string& path = session.db_path();
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0) return;
   const bool for_group = !session.config().daemon.socket_group.empty();
-  const auto made = make_folders(path.substr(0, slash), for_group ? 0750 : 0700);
+  const auto made = make_folders(folder_of(path), for_group ? 0750 : 0700);
   if (!made) {
     throw CommandFailed({Exit::storage, "cannot_create", made.error().message,
                          "choose another place with --db or $AIQ_DB"});

@@ -59,7 +59,7 @@ class Known {
 
   void add_cache_keys() {
     for (const CacheEntry& entry : reader().list_cache({.limit = kIds}))
-      add(entry.cache_key, entry.model + ", " + std::to_string(entry.hits) + " hits");
+      add(entry.cache_key, entry.model + ", " + counted(entry.hits, "hit", "hits"));
   }
 
   void add_batches() {

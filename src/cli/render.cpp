@@ -1,6 +1,8 @@
 #include "cli/render.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "cli/text.h"
 
@@ -26,11 +28,18 @@ std::string error_text(const Json& error) {
   return out;
 }
 
+std::string rounded(double number) {
+  std::array<char, 32> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.3f", number);
+  return buffer.data();
+}
+
 std::string member_line(const std::string& name, const Json& value) {
   if (name == "error" && value.is_object()) return error_text(value);
   if (name == "bytes" || name.ends_with("_bytes")) {
     if (value.is_number_integer()) return human_bytes(value.get<std::int64_t>());
   }
+  if (value.is_number_float()) return rounded(value.get<double>());
   const bool flat =
       value.is_object() &&
       std::none_of(value.begin(), value.end(), [](const Json& v) { return v.is_structured(); });

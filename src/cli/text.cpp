@@ -154,6 +154,10 @@ std::string without_fraction(std::string_view rfc3339) {
   return plain ? std::string(rfc3339.substr(0, dot)) + "Z" : std::string(rfc3339);
 }
 
+std::string counted(std::int64_t count, const std::string& one, const std::string& many) {
+  return std::to_string(count) + " " + (count == 1 ? one : many);
+}
+
 std::string human_bytes(std::int64_t bytes) {
   constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);

@@ -32,6 +32,10 @@ namespace aiq::cli {
 // "2026-03-01T00:00:00.000Z" -> "2026-03-01T00:00:00Z"; other text stays as it is.
 [[nodiscard]] std::string without_fraction(std::string_view rfc3339);
 
+// "1 hit", "2 hits".
+[[nodiscard]] std::string counted(std::int64_t count, const std::string& one,
+                                  const std::string& many);
+
 // For people: "512 B", "1.5 KiB", "16 MiB".
 [[nodiscard]] std::string human_bytes(std::int64_t bytes);
 

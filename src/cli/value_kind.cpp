@@ -29,6 +29,11 @@ const std::vector<std::string>& fixed_values(ValueKind kind) {
   static const Names endpoints = names_up_to(Endpoint::messages);
   static const Names groups = {"tenant", "vendor", "model"};
   static const Names shells = {"bash", "zsh", "fish"};
+  static const Names formats = {"table", "csv", "json"};
+  static const Names units = {"hour", "day", "month", "total"};
+  static const Names run_outcomes = {"done", "busy", "frozen", "failed", "abandoned"};
+  static const Names usage_states = {"posted", "unposted", "unpriced"};
+  static const Names conflict_states = {"open", "kept", "replaced", "all"};
   switch (kind) {
     case ValueKind::job_state:
       return states;
@@ -44,6 +49,16 @@ const std::vector<std::string>& fixed_values(ValueKind kind) {
       return groups;
     case ValueKind::shell:
       return shells;
+    case ValueKind::table_format:
+      return formats;
+    case ValueKind::time_unit:
+      return units;
+    case ValueKind::run_outcome:
+      return run_outcomes;
+    case ValueKind::usage_state:
+      return usage_states;
+    case ValueKind::conflict_state:
+      return conflict_states;
     default:
       return none;
   }

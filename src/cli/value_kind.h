@@ -33,6 +33,11 @@ enum class ValueKind : std::uint8_t {
   endpoint,
   group_by,
   shell,
+  table_format,
+  time_unit,
+  run_outcome,
+  usage_state,
+  conflict_state,
   // Names of commands and of pages of `aiq help`; not checked by the tree.
   topic,
 };

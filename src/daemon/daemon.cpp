@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/random.h"
 #include "core/engine/attempt.h"
@@ -175,10 +176,8 @@ class Daemon {
   }
 
   void make_home(const Config& config) const {
-    const auto slash = db_path_.rfind('/');
-    if (slash == std::string::npos || slash == 0) return;
     const auto made =
-        make_folders(db_path_.substr(0, slash), config.daemon.socket_group.empty() ? 0700 : 0750);
+        make_folders(folder_of(db_path_), config.daemon.socket_group.empty() ? 0700 : 0750);
     if (!made) throw StoreError(StoreError::Kind::readonly, made.error().message);
   }
 

@@ -41,7 +41,10 @@ int main(int argc, char** argv) {
   } catch (const aiq::ConfigError& error) {
     return fail({aiq::Exit::usage, "config", error.what(), ""});
   } catch (const aiq::StoreError& error) {
-    return fail(aiq::failure_of(error));
+    aiq::Failure failure = aiq::failure_of(error);
+    // The hint for `aiq` names an option that aiqd does not have.
+    if (failure.exit == aiq::Exit::busy) failure.hint = "try again later";
+    return fail(failure);
   } catch (const std::exception& error) {
     return fail({aiq::Exit::storage, "start", error.what(), ""});
   }

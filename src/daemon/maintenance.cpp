@@ -6,6 +6,7 @@
 #include <chrono>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/engine/recovery.h"
 #include "core/engine/retention.h"
@@ -24,12 +25,6 @@ constexpr DurationMs kCostShareMs = 100;           // of one tick, before it loo
 constexpr DurationMs kPassEveryMs = 10 * kMinute;  // cleaning up
 // Of each second: the same thread renews leases, and others write too.
 constexpr DurationMs kPruneShareMs = 200;
-
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 bool is_restored(Store& store) {
   const std::vector<Pause> pauses = store.list_pauses();

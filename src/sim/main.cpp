@@ -107,6 +107,21 @@ int run(const Arguments& arguments) {
   return static_cast<int>(Exit::ok);
 }
 
+// CLI11 tells a number outside of its range with all digits of the range.
+Failure failure_of(const CLI::ParseError& error) {
+  const std::string what = error.what();
+  std::string message = what;
+  if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
+      dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    const std::size_t name = what.find("--");
+    const std::string option = name == std::string::npos
+                                   ? what
+                                   : what.substr(name, what.find_first_of(": =", name) - name);
+    message = option + " takes a whole number, 0 or more";
+  }
+  return {Exit::usage, "usage", message, "aiq-sim --help lists the options"};
+}
+
 int main_of(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("A vendor of AI models on loopback, for drills and tests.", "aiq-sim");
@@ -128,7 +143,8 @@ int main_of(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? static_cast<int>(Exit::ok) : static_cast<int>(Exit::usage);
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return fail(failure_of(error));
   }
   const auto latency = parse_latency(arguments.latency);
   if (!latency) {

@@ -37,7 +37,7 @@ class CommandLine(Case):
             (["--listen", "127.0.0.1:99999"], "loopback"),
             (["--latency", "fast"], "fast"),
             (["--latency", "2s..1s"], "2s..1s"),
-            (["--rpm", "-1"], "rpm"),
+            (["--rpm", "-1"], "--rpm takes a whole number, 0 or more"),
             (["--rules", os.path.join(self.folder, "absent")], "absent"),
             (["--unknown"], "unknown"),
         ):

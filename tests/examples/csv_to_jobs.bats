@@ -17,25 +17,33 @@ setup() {
   printf ',it is $HOME `x` '"'"'\\n,\n\nb 3,"x,y",' >>"$csv"
 }
 
-@test "commas, quotes and line breaks arrive as they are" {
-  run --separate-stderr "$examples/csv-to-jobs" --model m-1 "$csv" --tenant acme
-  [ "$status" -eq 0 ]
-  [ "${#lines[@]}" -eq 3 ]
-  local id job
-  declare -A jobs
-  while IFS=$'\t' read -r id job; do jobs[$id]=$job; done <<<"$output"
-  aiq wait "${jobs[@]}"
-  [ "$(prompt_of "${jobs[a1]}")" = 'Say "hi", please'$'\n''now' ]
-  # shellcheck disable=SC2016
-  [ "$(prompt_of "${jobs[row-2]}")" = 'it is $HOME `x` '"'"'\n' ]
-  [ "$(prompt_of "${jobs[b 3]}")" = 'x,y' ]
-  [ "$(aiq show --json "${jobs[a1]}" | jq -r '.tenant + " " + .model + " " + .labels.csv')" = "acme m-1 a1" ]
+# prompt_sent BATCH ID
+prompt_sent() {
+  prompt_of "$(sqlite3 -readonly "$AIQ_DB" "SELECT s.job_id FROM batch_lines l
+    JOIN submissions s USING (submission_id)
+    WHERE l.batch_id = ${1#b} AND l.custom_id = '$2'")"
 }
 
-@test "the same file again makes no second job" {
+@test "commas, quotes and line breaks arrive as they are" {
+  run --separate-stderr "$examples/csv-to-jobs" --model m-1 "$csv" --tenant acme --label from=csv
+  [ "$status" -eq 0 ]
+  local batch=$output
+  [[ $batch =~ ^b[0-9]+$ ]]
+  aiq batch wait "$batch"
+  [ "$(aiq batch results "$batch" | jq -rs 'map(.custom_id) | join("|")')" = "a1|row-2|b 3" ]
+  [ "$(prompt_sent "$batch" a1)" = 'Say "hi", please'$'\n''now' ]
+  # shellcheck disable=SC2016
+  [ "$(prompt_sent "$batch" row-2)" = 'it is $HOME `x` '"'"'\n' ]
+  [ "$(prompt_sent "$batch" "b 3")" = 'x,y' ]
+  [ "$(aiq list --json --batch "$batch" | jq -rs 'map(.tenant + .model + .labels.from) | unique[]')" = "acmem-1csv" ]
+}
+
+@test "the same rows again are the same batch, another model is another" {
   local first
-  first=$("$examples/csv-to-jobs" "$csv")
-  [ "$("$examples/csv-to-jobs" "$csv")" = "$first" ]
+  first=$("$examples/csv-to-jobs" --model m-3 "$csv")
+  [ "$("$examples/csv-to-jobs" --model m-3 "$csv")" = "$first" ]
+  [ "$(MODEL=m-4 "$examples/csv-to-jobs" "$csv")" != "$first" ]
+  [ "$(aiq list --json --limit 0 --model m-3 | wc -l)" -eq 3 ]
 }
 
 @test "--jsonl prints lines of a batch file and queues nothing" {

@@ -167,3 +167,10 @@ TEST_CASE("file: errno has words") {
   CHECK(errno_text(ENOSPC) == "No space left on device");
   CHECK_FALSE(errno_text(123456).empty());
 }
+
+TEST_CASE("file: the folder of a path") {
+  CHECK(folder_of("/a/b.db") == "/a");
+  CHECK(folder_of("b.db") == ".");
+  CHECK(folder_of("/b.db") == "/");
+  CHECK(folder_of("a/b/c") == "a/b");
+}

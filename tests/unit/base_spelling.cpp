@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 using aiq::closest_name;
+using aiq::did_you_mean;
 
 TEST_CASE("spelling: the nearest name is suggested, a far one is not") {
   const std::vector<std::string> names = {"openai", "anthropic", "gpt-4o", "gpt-4o-mini"};
@@ -18,4 +19,9 @@ TEST_CASE("spelling: the nearest name is suggested, a far one is not") {
   }
   CHECK(closest_name("openai", {}) == "");
   CHECK(closest_name(std::string(1000, 'a'), {std::string(1000, 'a')}) == "");
+}
+
+TEST_CASE("spelling: a question, when a name is near") {
+  CHECK(did_you_mean("opnai", {"anthropic", "openai"}) == "did you mean openai?");
+  CHECK(did_you_mean("zzz", {"anthropic", "openai"}).empty());
 }

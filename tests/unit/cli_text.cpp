@@ -68,3 +68,9 @@ TEST_CASE("bytes for people: three digits at most, then the unit") {
   CHECK(human_bytes(1536) == "1.5 KiB");
   CHECK(human_bytes(16 << 20) == "16 MiB");
 }
+
+TEST_CASE("text: counts agree with their noun") {
+  CHECK(counted(0, "entry", "entries") == "0 entries");
+  CHECK(counted(1, "entry", "entries") == "1 entry");
+  CHECK(counted(2, "entry", "entries") == "2 entries");
+}

@@ -62,6 +62,12 @@ Expected<std::string, FileError> read_file(const std::string& path, std::size_t 
   return out;
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 Expected<Done, FileError> make_folders(const std::string& path, unsigned mode) {
   std::size_t end = 0;
   while (end < path.size()) {

@@ -40,6 +40,8 @@ struct FileError {
 // The whole file ("-" = standard input), at most `max_bytes` (else EFBIG).
 [[nodiscard]] Expected<std::string, FileError> read_file(const std::string& path,
                                                          std::size_t max_bytes);
+// The folder of a path: "." for a bare name, "/" for what stands in the root.
+[[nodiscard]] std::string folder_of(const std::string& path);
 // Makes the folder and its parents, new ones with `mode`. Existing ones stay as they are.
 [[nodiscard]] Expected<Done, FileError> make_folders(const std::string& path, unsigned mode);
 // Writes all of `bytes`, over short writes and EINTR. Returns 0 or errno.

@@ -50,4 +50,9 @@ std::string closest_name(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+  const std::string near = closest_name(word, names);
+  return near.empty() ? "" : "did you mean " + near + "?";
+}
+
 }  // namespace aiq

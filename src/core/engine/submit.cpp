@@ -37,13 +37,11 @@ std::string in_quotes(std::string_view text) {
   return out;
 }
 
+// The nearest name as a sentence before another one.
 template <class Map>
-std::string did_you_mean(std::string_view word, const Map& candidates) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : candidates)
-    names.push_back(name);
-  const std::string near = closest_name(word, names);
-  return near.empty() ? "" : "did you mean " + near + "? ";
+std::string nearest_first(std::string_view word, const Map& sections) {
+  const std::string question = did_you_mean(word, names_of(sections));
+  return question.empty() ? "" : question + " ";
 }
 
 std::optional<Failure> check_names(const SubmitInput& in) {
@@ -123,7 +121,7 @@ namespace {
 std::optional<Failure> check_policy(const Config& config, const SubmitInput& in) {
   if (!accepts_tenant(config, in.tenant))
     return refused("unknown_tenant", "tenant " + in.tenant + " is not configured",
-                   did_you_mean(in.tenant, config.tenants) + "add [tenants." + in.tenant +
+                   nearest_first(in.tenant, config.tenants) + "add [tenants." + in.tenant +
                        "] to the configuration, or set "
                        "[limits] unknown_tenants = \"accept\"");
   const TenantConfig tenant = config.tenant(in.tenant);
@@ -141,11 +139,11 @@ Expected<const VendorConfig*, Failure> choose_vendor(const Config& config, const
     if (found != config.vendors.end()) return &found->second;
     return Unexpected{invalid(
         "unknown_vendor", "vendor " + in.vendor + " is not configured",
-        did_you_mean(in.vendor, config.vendors) + "`aiq vendor list` shows the configured ones")};
+        nearest_first(in.vendor, config.vendors) + "`aiq vendor list` shows the configured ones")};
   }
   if (const VendorConfig* vendor = config.vendor_of_model(model)) return vendor;
   return Unexpected{invalid("unknown_model", "no vendor is configured for model " + model,
-                            did_you_mean(model, config.models) +
+                            nearest_first(model, config.models) +
                                 "name one with --vendor, or add [models.\"" + model +
                                 "\"] or default_vendor to the configuration")};
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/spelling.h"
 #include "core/engine/submit.h"
 #include "core/ops/input.h"
 #include "core/ops/json_render.h"
@@ -43,16 +44,5 @@ namespace aiq {
 [[nodiscard]] int vendor_in_flight(const StoreStats& stats, const std::string& vendor);
 // Names of the configured vendors and of those that the database knows besides, in order.
 [[nodiscard]] std::vector<std::string> vendor_names(const Config& config, const StoreStats& stats);
-
-// "did you mean NAME?", or "" when none is near.
-[[nodiscard]] std::string did_you_mean(std::string_view word,
-                                       const std::vector<std::string>& names);
-template <class Map>
-[[nodiscard]] std::vector<std::string> names_of(const Map& map) {
-  std::vector<std::string> out;
-  for (const auto& [name, value] : map)
-    out.push_back(name);
-  return out;
-}
 
 }  // namespace aiq

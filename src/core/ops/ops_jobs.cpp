@@ -75,6 +75,8 @@ Failure no_result(const JobRow& job) {
     if (!job.error_class.empty() && !job.error_message.empty()) message += ": " + job.error_message;
     if (!job.error_class.empty()) message += ")";
     hint = "`aiq show " + id + "` tells what happened";
+  } else if (job.status == JobState::cancelled) {
+    hint = "`aiq cancel` ended it; submit it again if it is still wanted";
   } else if (is_live(job.status)) {
     hint = "`aiq wait " + id + "` waits for it";
   }

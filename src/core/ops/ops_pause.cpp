@@ -134,9 +134,4 @@ std::span<const Op> pause_ops() {
   return kOps;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  const std::string near = closest_name(word, names);
-  return near.empty() ? "" : "did you mean " + near + "?";
-}
-
 }  // namespace aiq

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "core/base/file.h"
 #include "core/store/store_error.h"
 
 namespace aiq {
@@ -27,9 +28,7 @@ std::string lock_path(const std::string& db_path) {
 }
 
 void make_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0) return;
-  if (const auto made = make_folders(path.substr(0, slash), 0700); !made) {
+  if (const auto made = make_folders(folder_of(path), 0700); !made) {
     throw_lock_error(path, made.error().code);
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "core/base/check.h"
+#include "core/base/file.h"
 #include "core/store/sqlite_files.h"
 
 namespace aiq {

@@ -111,12 +111,6 @@ bool holds_only(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 void throw_file_error(const std::string& path, const char* action, int code) {
   throw StoreError(kind_of_errno(code),
                    std::string("cannot ") + action + " " + path + ": " + errno_text(code));

@@ -12,8 +12,6 @@ namespace aiq {
 // "aiq" and a zero: tells our files from those of other programs.
 inline constexpr std::uint32_t kApplicationId = 0x61697100;
 
-// The folder that holds `path`; "." when it names none.
-[[nodiscard]] std::string folder_of(const std::string& path);
 // StoreError by errno. `action`: "open", "create", "write".
 [[noreturn]] void throw_file_error(const std::string& path, const char* action, int code);
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/base/file.h"
 #include "core/store/keeping.h"
 #include "core/store/sqlite_copy.h"
 #include "core/store/sqlite_files.h"
