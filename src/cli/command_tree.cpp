@@ -36,6 +36,8 @@ CommandTree make_command_tree(Session& session) {
   add_usage(root, session);
   add_cost(root, session);
   add_invoice(root, session);
+  add_import(root, session);
+  add_audit(root, session);
   root.heading("Files");
   add_sql(root, session);
   add_config(root, session);

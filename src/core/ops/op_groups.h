@@ -30,6 +30,8 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> cost_read_ops();
 [[nodiscard]] std::span<const Op> reprice_ops();
 [[nodiscard]] std::span<const Op> invoice_ops();
+[[nodiscard]] std::span<const Op> import_ops();
+[[nodiscard]] std::span<const Op> audit_ops();
 [[nodiscard]] std::span<const Op> batch_ops();
 [[nodiscard]] std::span<const Op> batch_load_ops();
 

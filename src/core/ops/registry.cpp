@@ -11,7 +11,8 @@ std::vector<Op> collect() {
        {submit_ops(),  job_ops(),   stats_ops(),      pause_ops(), vendor_ops(),
         cache_ops(),   lock_ops(),  db_ops(),         dlq_ops(),   dlq_edit_ops(),
         event_ops(),   usage_ops(), aggregate_ops(),  cost_ops(),  cost_read_ops(),
-        reprice_ops(), batch_ops(), batch_load_ops(), price_ops(), invoice_ops()})
+        reprice_ops(), batch_ops(), batch_load_ops(), price_ops(), invoice_ops(),
+        import_ops(),  audit_ops()})
     out.insert(out.end(), group.begin(), group.end());
   for (const Op& op : out)
     AIQ_CHECK((op.read == nullptr) != (op.prepare == nullptr));

@@ -10,8 +10,25 @@ class SqliteAudit final : public CostAudit {
  public:
   explicit SqliteAudit(SqliteDb& db) : db_(db) {}
 
+  Imported import_usage(const UsageEvent& event) override;
+  Imported import_ledger(const LedgerRow& row) override;
+  Imported import_summary(const SummaryRow& row, UnixMs now) override;
+  Imported import_run(const RunRow& run) override;
+  Imported import_credit(const CreditNote& note) override;
+  Imported import_invoice(const ImportedInvoice& invoice, const std::string& actor) override;
+  void freeze_import(const std::string& origin, const std::set<TenantPeriod>& hours,
+                     const std::string& actor, UnixMs now) override;
+
+  std::vector<std::string> codes() override;
+  void run(std::string_view code, const AuditScope& scope,
+           const std::function<void(const AuditRow&)>& each) override;
+  std::vector<AuditTotals> totals(const AuditScope& scope) override;
+  std::vector<NegativeSummary> negative_summaries(const AuditScope& scope) override;
+  std::optional<AuditAck> ack(const std::string& finding_id) override;
+  bool add_ack(const AuditAck& ack) override;
+
  private:
-  [[maybe_unused]] SqliteDb& db_;
+  SqliteDb& db_;
 };
 
 }  // namespace aiq

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/base/check.h"
+#include "core/store/sqlite_pico.h"
 
 namespace aiq {
 namespace {
@@ -86,6 +87,7 @@ void configure_library() {
 void configure(SqliteDb& db, SqliteMode mode, DurationMs busy_ms) {
   sqlite3* handle = db.handle();
   sqlite3_extended_result_codes(handle, 1);
+  AIQ_CHECK(register_pico_functions(handle) == SQLITE_OK);
   // A checkpoint that runs beside a commit can lose pages (SQLite before 3.51.3): only the
   // writer's thread makes checkpoints, between its commits, and no connection at closing.
   sqlite3_wal_autocheckpoint(handle, 0);
