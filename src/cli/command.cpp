@@ -182,7 +182,8 @@ Command& Command::section(const std::string& title) {
 
 Command& Command::option(const std::string& name, const std::string& value, Text& into,
                          const std::string& help, ValueKind kind) {
-  auto* parsed = node_->app->add_option("--" + name, [&into](const CLI::results_t& results) {
+  const std::string names = (name == "output" ? "-o,--" : "--") + name;
+  auto* parsed = node_->app->add_option(names, [&into](const CLI::results_t& results) {
     into = results.front();
     return true;
   });

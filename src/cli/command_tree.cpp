@@ -38,6 +38,7 @@ CommandTree make_command_tree(Session& session) {
   add_invoice(root, session);
   add_import(root, session);
   add_audit(root, session);
+  add_repair(root, session);
   root.heading("Files");
   add_sql(root, session);
   add_config(root, session);

@@ -29,6 +29,7 @@ void add_invoice(Command root, Session& session);
 void add_sql(Command root, Session& session);
 void add_import(Command root, Session& session);
 void add_audit(Command root, Session& session);
+void add_repair(Command root, Session& session);
 void add_config(Command root, Session& session);
 void add_db(Command root, Session& session);
 void add_completion(Command root, Session& session);

@@ -26,7 +26,9 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 }
 
 std::string left_of(const OptionText& option) {
-  const std::string dash = option.name == "quiet" ? "-q, --" : "--";
+  const std::string dash = option.name == "quiet"    ? "-q, --"
+                           : option.name == "output" ? "-o, --"
+                                                     : "--";
   return dash + option.name + (option.value.empty() ? "" : " " + option.value);
 }
 

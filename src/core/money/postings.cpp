@@ -29,41 +29,6 @@ class Touched {
   std::set<TenantPeriod> hours_;
 };
 
-// The row whose reversal takes `row` out of force: itself, or, when it was taken back and put in
-// force again, what put it there. nullopt: it is not in force.
-std::optional<LedgerRow> in_force(CostLedger& ledger, LedgerRow row) {
-  while (const auto back = ledger.reversal_of(row.entry_id)) {
-    auto again = ledger.reversal_of(back->entry_id);
-    if (!again) return std::nullopt;
-    row = std::move(*again);
-  }
-  return row;
-}
-
-LedgerRow reversal_row(CostLedger& ledger, const LedgerRow& row, const PostingContext& context) {
-  LedgerRow out;
-  out.source = row.source;
-  out.idempotency_key = reversal_key(ledger_id(row));
-  out.tenant = row.tenant;
-  out.source_type = "reversal";
-  out.source_ref = ledger_id(row);
-  out.service_period = row.service_period;
-  out.posting_period = ledger.first_open_period(row.tenant, row.currency, row.posting_period);
-  out.occurred_at = row.occurred_at;
-  out.posted_at = context.now;
-  out.amount = -row.amount;
-  out.currency = row.currency;
-  out.usage_id = row.usage_id;
-  out.price_id = row.price_id;
-  out.reverses = row.entry_id;
-  out.job_id = row.job_id;
-  out.correlation_id = row.correlation_id;
-  out.reason = context.reason;
-  out.actor = context.actor;
-  out.payload_hash = posting_hash(out);
-  return out;
-}
-
 // What to reverse so that nothing of a usage source is in force, its price corrections included.
 std::vector<LedgerRow> rows_in_force(CostLedger& ledger, const UsageEvent& event) {
   std::vector<LedgerRow> out;
@@ -101,6 +66,39 @@ Failure frozen_failure(const std::string& tenant, UnixMs period, const Freeze& f
 }
 
 }  // namespace
+
+std::optional<LedgerRow> in_force(CostLedger& ledger, LedgerRow row) {
+  while (const auto back = ledger.reversal_of(row.entry_id)) {
+    auto again = ledger.reversal_of(back->entry_id);
+    if (!again) return std::nullopt;
+    row = std::move(*again);
+  }
+  return row;
+}
+
+LedgerRow reversal_row(CostLedger& ledger, const LedgerRow& row, const PostingContext& context) {
+  LedgerRow out;
+  out.source = row.source;
+  out.idempotency_key = reversal_key(ledger_id(row));
+  out.tenant = row.tenant;
+  out.source_type = "reversal";
+  out.source_ref = ledger_id(row);
+  out.service_period = row.service_period;
+  out.posting_period = ledger.first_open_period(row.tenant, row.currency, row.posting_period);
+  out.occurred_at = row.occurred_at;
+  out.posted_at = context.now;
+  out.amount = -row.amount;
+  out.currency = row.currency;
+  out.usage_id = row.usage_id;
+  out.price_id = row.price_id;
+  out.reverses = row.entry_id;
+  out.job_id = row.job_id;
+  out.correlation_id = row.correlation_id;
+  out.reason = context.reason;
+  out.actor = context.actor;
+  out.payload_hash = posting_hash(out);
+  return out;
+}
 
 bool is_reversed(CostLedger& ledger, std::int64_t entry_id) {
   const auto row = ledger.row(entry_id);

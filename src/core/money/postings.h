@@ -26,6 +26,15 @@ struct PostingContext {
 // The row that an operator's id names: not found is exit 3, several imports' is exit 4.
 [[nodiscard]] Expected<LedgerRow, Failure> find_ledger_row(Reader& reader, const std::string& id);
 
+// The row whose reversal takes `row` out of force: itself, or, when it was taken back and put in
+// force again, what put it there. nullopt: it is not in force.
+[[nodiscard]] std::optional<LedgerRow> in_force(CostLedger& ledger, LedgerRow row);
+
+// What takes `row` back, not appended yet: posted into the first hour, from the row's own on, that
+// no issued invoice covers.
+[[nodiscard]] LedgerRow reversal_row(CostLedger& ledger, const LedgerRow& row,
+                                     const PostingContext& context);
+
 // Whether a row was taken back and not put in force again.
 [[nodiscard]] bool is_reversed(CostLedger& ledger, std::int64_t entry_id);
 

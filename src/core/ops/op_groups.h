@@ -32,6 +32,7 @@ namespace aiq {
 [[nodiscard]] std::span<const Op> invoice_ops();
 [[nodiscard]] std::span<const Op> import_ops();
 [[nodiscard]] std::span<const Op> audit_ops();
+[[nodiscard]] std::span<const Op> repair_ops();
 [[nodiscard]] std::span<const Op> batch_ops();
 [[nodiscard]] std::span<const Op> batch_load_ops();
 

@@ -12,7 +12,7 @@ std::vector<Op> collect() {
         cache_ops(),   lock_ops(),  db_ops(),         dlq_ops(),   dlq_edit_ops(),
         event_ops(),   usage_ops(), aggregate_ops(),  cost_ops(),  cost_read_ops(),
         reprice_ops(), batch_ops(), batch_load_ops(), price_ops(), invoice_ops(),
-        import_ops(),  audit_ops()})
+        import_ops(),  audit_ops(), repair_ops()})
     out.insert(out.end(), group.begin(), group.end());
   for (const Op& op : out)
     AIQ_CHECK((op.read == nullptr) != (op.prepare == nullptr));

@@ -65,6 +65,28 @@ struct NegativeSummary {
   Int128 total = 0;
 };
 
+// Currency by currency what the ledger holds of a tenant's hour.
+struct HourState {
+  std::string currency;
+  std::int64_t service_rows = 0, posting_rows = 0;
+  std::int64_t newest = 0;  // entry_id
+  Int128 service_total = 0, billed_total = 0;
+};
+
+// How far the tables had got that a repair looks at beside the ledger.
+struct SourceMarks {
+  std::int64_t usage = 0, conflicts = 0, credits = 0;  // latest ids
+  UnixMs decided = 0;                                  // conflicts decided before this are known
+};
+
+struct RepairRow {
+  std::int64_t repair_id = 0;
+  std::string plan_hash;
+  std::string plan, snapshot, result;  // JSON
+  std::string actor;
+  UnixMs applied_at = 0;
+};
+
 class CostAudit {
  public:
   virtual ~CostAudit() = default;
@@ -93,6 +115,25 @@ class CostAudit {
   virtual std::optional<AuditAck> ack(const std::string& finding_id) = 0;
   // False: it was acknowledged before, and stays as it was.
   virtual bool add_ack(const AuditAck& ack) = 0;
+
+  // ---- repairs
+  virtual std::optional<CreditNote> credit_note(const std::string& source,
+                                                const std::string& credit_note_id) = 0;
+  // By currency, in order.
+  virtual std::vector<HourState> hour_state(const TenantPeriod& hour) = 0;
+  // Keys of the invoices, not void, that have the hour, in any currency.
+  virtual std::vector<std::int64_t> invoices_of_hour(const TenantPeriod& hour) = 0;
+  virtual SourceMarks source_marks(UnixMs now) = 0;
+  // Hours of events, conflicts and credit notes that came, and of conflicts decided, since.
+  virtual std::set<TenantPeriod> changed_sources(const SourceMarks& since) = 0;
+  // `snapshot` and `result` are set when it is done.
+  virtual std::int64_t add_repair(const RepairRow& row) = 0;
+  virtual void finish_repair(std::int64_t repair_id, const std::string& snapshot,
+                             const std::string& result) = 0;
+  virtual std::optional<RepairRow> repair(std::int64_t repair_id) = 0;
+  virtual std::optional<RepairRow> repair_of(const std::string& plan_hash) = 0;
+  // Newest first.
+  virtual std::vector<RepairRow> list_repairs(const Page& page) = 0;
 };
 
 }  // namespace aiq

@@ -27,6 +27,19 @@ class SqliteAudit final : public CostAudit {
   std::optional<AuditAck> ack(const std::string& finding_id) override;
   bool add_ack(const AuditAck& ack) override;
 
+  std::optional<CreditNote> credit_note(const std::string& source,
+                                        const std::string& credit_note_id) override;
+  std::vector<HourState> hour_state(const TenantPeriod& hour) override;
+  std::vector<std::int64_t> invoices_of_hour(const TenantPeriod& hour) override;
+  SourceMarks source_marks(UnixMs now) override;
+  std::set<TenantPeriod> changed_sources(const SourceMarks& since) override;
+  std::int64_t add_repair(const RepairRow& row) override;
+  void finish_repair(std::int64_t repair_id, const std::string& snapshot,
+                     const std::string& result) override;
+  std::optional<RepairRow> repair(std::int64_t repair_id) override;
+  std::optional<RepairRow> repair_of(const std::string& plan_hash) override;
+  std::vector<RepairRow> list_repairs(const Page& page) override;
+
  private:
   SqliteDb& db_;
 };
