@@ -54,6 +54,14 @@ std::string_view to_string(Severity severity) {
   return "info";
 }
 
+AuditScope audit_scope(const Config& config, UnixMs now) {
+  constexpr DurationMs kGraceMs = 60'000;
+  AuditScope out{.now = now, .grace_ms = config.daemon.aggregate_every_ms.value_or(kGraceMs)};
+  for (const auto& [name, vendor] : config.vendors)
+    out.price_vendors[name] = vendor.price_vendor;
+  return out;
+}
+
 std::vector<std::string> default_checks(CostAudit& audit) {
   std::vector<std::string> out = audit.codes();
   std::erase(out, kOnlyByChoice);

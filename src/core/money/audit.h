@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/config.h"
 #include "core/store/cost_audit.h"
 
 namespace aiq {
@@ -16,6 +17,10 @@ enum class Severity { error, warn, info };
 
 // Of an unresolved finding of a code.
 [[nodiscard]] Severity severity_of(std::string_view code);
+
+// All tenants and hours, with the age from which an event that is not posted is missing:
+// daemon.aggregate_every, or a minute where only cron aggregates.
+[[nodiscard]] AuditScope audit_scope(const Config& config, UnixMs now);
 
 struct Finding {
   std::string finding_id;  // 16 hex digits, of what it says

@@ -78,9 +78,6 @@ struct RepairPlan {
 
 [[nodiscard]] RepairPlan plan_repair(Reader& reader, const Config& config, UnixMs now);
 
-// The age from which an event that is not posted is missing.
-[[nodiscard]] AuditScope repair_scope(const Config& config, UnixMs now);
-
 // The posting of an event, and of a credit note, into its own hour. nullopt: no price covers it.
 [[nodiscard]] std::optional<LedgerRow> usage_row(Reader& reader, const Config& config,
                                                  const UsageEvent& event);

@@ -17,8 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr DurationMs kGraceMs = 60'000;  // where aggregation runs by cron only
-
 constexpr std::array<std::string_view, 3> kWrongRow = {"duplicate_posting", "orphan_correction",
                                                        "posting_without_source"};
 constexpr std::array<std::string_view, 3> kWrongSummary = {"stale_summary", "summary_row_missing",
@@ -67,7 +65,7 @@ class Planner {
 
  private:
   void read_findings() {
-    const AuditScope scope = repair_scope(config_, plan_.created_at);
+    const AuditScope scope = audit_scope(config_, plan_.created_at);
     for (const std::string& code : default_checks(audit_)) {
       for (const Finding& finding : run_check(audit_, code, scope)) {
         if (finding.severity == Severity::info) continue;
@@ -320,10 +318,6 @@ class Planner {
 };
 
 }  // namespace
-
-AuditScope repair_scope(const Config& config, UnixMs now) {
-  return {.now = now, .grace_ms = config.daemon.aggregate_every_ms.value_or(kGraceMs)};
-}
 
 std::string hour_hash(Reader& reader, const TenantPeriod& hour) {
   Sha256 hash;

@@ -8,16 +8,13 @@
 namespace aiq {
 namespace {
 
-// An event that aggregation could not have posted yet is not missing.
-constexpr DurationMs kGraceMs = 60'000;
-
-AuditScope audit_scope(Input& in, const OpEnv& env) {
+AuditScope read_audit_scope(Input& in, const OpEnv& env) {
   const PeriodScope hours = read_scope(in);
-  return {.tenant = hours.tenant,
-          .from = hours.from,
-          .to = hours.to,
-          .now = env.clock.wall_ms(),
-          .grace_ms = env.config.daemon.aggregate_every_ms.value_or(kGraceMs)};
+  AuditScope out = audit_scope(env.config, env.clock.wall_ms());
+  out.tenant = hours.tenant;
+  out.from = hours.from;
+  out.to = hours.to;
+  return out;
 }
 
 // Members that hold exact amounts come out of SQL as `NAME_pico` and are shown as decimals, too.
@@ -52,7 +49,7 @@ Json json_finding(const Finding& f) {
 
 Expected<Json, Failure> audit(const OpEnv& env, Reader& reader, const Json& json) {
   Input in(json, {"tenant", "from", "to", "check"});
-  const AuditScope scope = audit_scope(in, env);
+  const AuditScope scope = read_audit_scope(in, env);
   std::vector<std::string> checks = in.texts("check");
   const std::vector<std::string> known = reader.audit().codes();
   for (const std::string& code : checks) {
@@ -92,7 +89,7 @@ Expected<Json, Failure> list_checks(const OpEnv&, Reader& reader, const Json& js
 
 Expected<Json, Failure> totals(const OpEnv& env, Reader& reader, const Json& json) {
   Input in(json, {"tenant", "from", "to"});
-  const AuditScope scope = audit_scope(in, env);
+  const AuditScope scope = read_audit_scope(in, env);
   if (in.failure()) return Unexpected{*in.failure()};
   Json rows = Json::array(), negative = Json::array();
   for (const AuditTotals& t : reader.audit().totals(scope)) {
@@ -122,7 +119,7 @@ std::optional<Finding> find(CostAudit& audit, const std::string& id, const Audit
 
 Expected<WriteStep, Failure> prepare_ack(const OpEnv& env, const Json& json) {
   Input in(json, {"finding_id", "reason", "by"});
-  const AuditScope scope = audit_scope(in, env);
+  const AuditScope scope = read_audit_scope(in, env);
   AuditAck ack{.finding_id = in.required_text("finding_id"),
                .reason = read_note(in, "reason"),
                .actor = read_by(in, env),

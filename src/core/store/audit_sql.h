@@ -1,6 +1,6 @@
 #pragma once
-// The texts of audit/*.sql, compiled in. A check is kAuditCommonSql, its own text, which ends with
-// the definition of `found`, and a SELECT from it.
+// The texts of audit/*.sql, compiled in. A check is kAuditCommonSql, which defines what several of
+// them use, and its own text.
 
 #include <cstddef>
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,6 +35,8 @@ struct AuditScope {
   UnixMs now = 0;
   // An event that is not posted counts as missing once it was received longer ago than this.
   DurationMs grace_ms = 60'000;
+  // Names of vendors in the price book, where they are others than in events.
+  std::map<std::string, std::string> price_vendors;
 };
 
 // One row that a check found, before anything is decided about it.

@@ -6,15 +6,10 @@
 #include "core/base/check.h"
 #include "core/store/audit_sql.h"
 #include "core/store/sqlite_audit.h"
+#include "core/store/sqlite_prices.h"
 
 namespace aiq {
 namespace {
-
-constexpr const char* kTail =
-    "SELECT f.tenant, f.period, f.amount, f.currency, f.refs, f.detail, f.resolved "
-    "FROM found f, scope s WHERE (s.tenant = '' OR f.tenant = s.tenant) "
-    "AND f.period >= s.hour_from AND f.period < s.hour_to "
-    "ORDER BY f.tenant, f.period, f.currency, f.refs";
 
 // The currency of an event: its own price's, else that of its posting.
 constexpr const char* kTotals =
@@ -54,12 +49,38 @@ const std::map<std::string, std::string, std::less<>>& texts() {
   static const auto kTexts = [] {
     std::map<std::string, std::string, std::less<>> out;
     for (std::size_t i = 0; i < kAuditSqlCount; ++i) {
-      out.emplace(kAuditSql[i].code, std::string(kAuditCommonSql) + kAuditSql[i].sql + kTail);
+      out.emplace(kAuditSql[i].code, std::string(kAuditCommonSql) + kAuditSql[i].sql);
     }
     return out;
   }();
   return kTexts;
 }
+
+// Behind all names.
+constexpr const char* kLastTenant = "\xf4\x8f\xbf\xbf";
+
+// While a check runs: what does not fit into the page cache while it sorts goes to a file, so that
+// memory does not grow with the ledger.
+class Running {
+ public:
+  Running(SqliteDb& db, const AuditScope*& at, const AuditScope& scope)
+      : db_(db), at_(at), spills_(!db.in_transaction()) {
+    at_ = &scope;
+    if (spills_) db_.exec("PRAGMA temp_store = FILE;");
+  }
+  ~Running() {
+    at_ = nullptr;
+    if (spills_) (void)sqlite3_exec(db_.handle(), kBack, nullptr, nullptr, nullptr);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  static constexpr const char* kBack = "PRAGMA temp_store = MEMORY;";
+  SqliteDb& db_;
+  const AuditScope*& at_;
+  bool spills_;
+};
 
 }  // namespace
 
@@ -70,19 +91,52 @@ std::vector<std::string> SqliteAudit::codes() {
   return out;
 }
 
+// price_id_at(vendor, model, meter, at, context_tokens, currency)
+void SqliteAudit::price_id_at(sqlite3_context* context, int, sqlite3_value** in) {
+  auto* self = static_cast<SqliteAudit*>(sqlite3_user_data(context));
+  const auto text = [&](int i) {
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(in[i]));
+    const int size = sqlite3_value_bytes(in[i]);
+    return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(size));
+  };
+  std::string vendor = text(0);
+  const auto known = self->scope_->price_vendors.find(vendor);
+  if (known != self->scope_->price_vendors.end()) vendor = known->second;
+  std::optional<std::int64_t> tokens;
+  if (sqlite3_value_type(in[4]) != SQLITE_NULL) tokens = sqlite3_value_int64(in[4]);
+  try {
+    const auto price = SqlitePrices(self->db_).price_at(vendor, text(1), text(2),
+                                                        sqlite3_value_int64(in[3]), tokens);
+    const std::string currency = text(5);
+    if (price && (currency.empty() || currency == price->currency))
+      sqlite3_result_int64(context, price->price_id);
+  } catch (const std::exception& error) {  // none may pass through SQLite
+    sqlite3_result_error(context, error.what(), -1);
+  }
+}
+
+void SqliteAudit::add_price_function() {
+  if (has_price_function_) return;
+  const int code = sqlite3_create_function_v2(db_.handle(), "price_id_at", 6, SQLITE_UTF8, this,
+                                              price_id_at, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) db_.fail(code);
+  has_price_function_ = true;
+}
+
 void SqliteAudit::run(std::string_view code, const AuditScope& scope,
                       const std::function<void(const AuditRow&)>& each) {
   const auto found = texts().find(code);
   AIQ_CHECK(found != texts().end());
-  Query query(db_, found->second.c_str(), scope.tenant, scope.from.value_or(0),
-              scope.to.value_or(kEver), scope.now, scope.grace_ms);
+  add_price_function();
+  const Running running(db_, scope_, scope);
+  Query query(db_, found->second.c_str(), scope.tenant,
+              scope.tenant.empty() ? std::string_view(kLastTenant) : scope.tenant,
+              scope.from.value_or(0), scope.to.value_or(kEver), scope.now, scope.grace_ms);
   while (query.step()) {
     AuditRow row;
     row.tenant = query.text(0);
     row.period = query.i64(1);
-    if (!query.null(2)) {
-      row.amount = sum_of(query, 2);
-    }
+    if (!query.null(2)) row.amount = sum_of(query, 2);
     row.currency = query.text(3);
     row.refs = query.text(4);
     row.detail = query.text(5);

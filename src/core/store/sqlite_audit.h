@@ -41,7 +41,12 @@ class SqliteAudit final : public CostAudit {
   std::vector<RepairRow> list_repairs(const Page& page) override;
 
  private:
+  static void price_id_at(sqlite3_context* context, int count, sqlite3_value** in);
+  void add_price_function();
+
   SqliteDb& db_;
+  const AuditScope* scope_ = nullptr;  // of the check that runs
+  bool has_price_function_ = false;
 };
 
 }  // namespace aiq

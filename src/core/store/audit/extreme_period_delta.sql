@@ -1,19 +1,24 @@
--- A jump between the summaries of consecutive hours: by 1.00 or more, and to three times as much
--- or to the other side of 0. A fall towards 0 is none. Amount: the change.
-pairs AS (
-  SELECT b.tenant, b.period, b.currency, a.total AS previous, b.total AS current,
-    pico_sub(b.total, a.total) AS change,
-    iif(pico_sign(a.total) < 0, pico_sub(0, a.total), a.total) AS size_before,
-    iif(pico_sign(b.total) < 0, pico_sub(0, b.total), b.total) AS size_after
-  FROM summaries a JOIN summaries b ON b.tenant = a.tenant AND b.currency = a.currency
-    AND b.period = a.period + 3600000
-  WHERE pico_sign(a.total) <> 0
-),
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, period, change, currency, json_array(),
-    json_object('previous_pico', previous, 'current_pico', current), 0
-  FROM pairs
-  WHERE pico_cmp(iif(pico_sign(change) < 0, pico_sub(0, change), change), 1000000000000) >= 0
-    AND (pico_cmp(size_after, pico_add(size_before, pico_add(size_before, size_before))) >= 0
-      OR pico_sign(previous) = -pico_sign(current))
+-- From one hour to the next the dashboard's total changed by 1.00 or more, and is three times as
+-- large or has another sign. A fall towards 0 is none, and nothing is compared with 0.
+SELECT tenant, period, delta AS amount, currency, json_array() AS refs,
+       json_object('previous_pico', previous, 'current_pico', current) AS detail,
+       0 AS resolved
+FROM (
+  SELECT tenant, period, currency, previous, current, pico_sub(current, previous) AS delta,
+         iif(pico_sign(previous) < 0, pico_sub(0, previous), previous) AS previous_size,
+         iif(pico_sign(current) < 0, pico_sub(0, current), current) AS current_size
+  FROM (
+    SELECT s.tenant, s.period, s.currency,
+           pico_of(p.service_total_whole, p.service_total_pico) AS previous,
+           pico_of(s.service_total_whole, s.service_total_pico) AS current
+    FROM tenant_cost_summary s
+    JOIN tenant_cost_summary p ON p.tenant = s.tenant AND p.period = s.period - 3600000
+      AND p.currency = s.currency
+    WHERE s.tenant BETWEEN :tenant AND :tenant_to AND s.period >= :from AND s.period < :to
+  )
 )
+WHERE pico_sign(previous) <> 0
+  AND pico_cmp(iif(pico_sign(delta) < 0, pico_sub(0, delta), delta), 1000000000000) >= 0
+  AND (pico_cmp(current_size, pico_add(previous_size, pico_add(previous_size, previous_size))) >= 0
+    OR pico_sign(current) = -pico_sign(previous))
+ORDER BY tenant, period, currency

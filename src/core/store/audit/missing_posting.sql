@@ -1,10 +1,9 @@
--- An accepted, priced event without a row. Amount: its cost.
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, period, cost, currency, json_array(event_id),
-    json_object('event_id', event_id, 'source', source, 'late_after_issue',
-      json(iif(EXISTS (SELECT 1 FROM invoice_hours h
-        JOIN invoices i ON i.invoice_key = h.invoice_key WHERE h.tenant = m.tenant
-        AND h.currency = m.currency AND h.period = m.period AND h.issued = 1
-        AND i.issued_at < m.received_at), 'true', 'false'))), 0
-  FROM missing m
-)
+-- An accepted, priced event without a row of the ledger, although it is old enough to have one.
+SELECT e.tenant, e.period, e.cost AS amount, e.currency, json_array(e.event_id) AS refs,
+       json_object('event_id', e.event_id, 'source', e.source, 'late_after_issue', json(iif(EXISTS (
+         SELECT 1 FROM invoice_hours h WHERE h.tenant = e.tenant AND h.currency = e.currency
+           AND h.period = e.period AND h.issued = 1), 'true', 'false'))) AS detail,
+       0 AS resolved
+FROM missing e
+WHERE e.period >= :from AND e.period < :to
+ORDER BY e.tenant, e.period, e.event_id

@@ -1,13 +1,14 @@
--- A correction that names no existing ledger row. Amount: that row's.
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, service_period, amount_pico, currency,
-    json_array(coalesce(given_id, CAST(entry_id AS TEXT))),
-    json_object('ledger_id', coalesce(given_id, CAST(entry_id AS TEXT)), 'source_ref', source_ref,
-      'source', source), entry_id IN (SELECT entry_id FROM taken_back)
-  FROM cost_ledger l
-  WHERE source_type NOT IN ('usage', 'credit_note') AND reverses IS NULL AND reprices IS NULL
-    AND NOT EXISTS (SELECT 1 FROM cost_ledger o WHERE o.given_id = l.source_ref
-      AND o.source = l.source)
-    AND NOT (source = '' AND EXISTS (SELECT 1 FROM cost_ledger o
-      WHERE CAST(o.entry_id AS TEXT) = l.source_ref))
-)
+-- A correction that names no existing ledger row.
+SELECT l.tenant, l.service_period AS period, l.amount_pico AS amount, l.currency,
+       json_array(l.ledger_id) AS refs,
+       json_object('ledger_id', l.ledger_id, 'source', l.source, 'source_ref', l.source_ref) AS detail,
+       l.reversed AS resolved
+FROM ledger l
+WHERE l.tenant BETWEEN :tenant AND :tenant_to
+  AND l.service_period >= :from AND l.service_period < :to
+  AND l.source_type NOT IN ('usage', 'credit_note')
+  AND l.reverses IS NULL AND l.reprices IS NULL
+  AND NOT EXISTS (SELECT 1 FROM cost_ledger o
+                  WHERE o.given_id = l.source_ref AND o.source = l.source
+                    AND o.entry_id <> l.entry_id)
+ORDER BY l.tenant, l.service_period, l.ledger_id

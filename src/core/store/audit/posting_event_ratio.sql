@@ -1,21 +1,28 @@
--- Usage rows in force and events of an hour, where their counts differ.
-rows_by_hour AS (
-  SELECT tenant, service_period AS period, count(*) AS n FROM postings
-  WHERE source_type = 'usage' AND NOT back GROUP BY 1, 2
-),
-events_by_hour AS (SELECT tenant, period, count(*) AS n FROM raw_use GROUP BY 1, 2),
-units AS (
-  SELECT tenant, period FROM rows_by_hour UNION SELECT tenant, period FROM events_by_hour
-),
-compared AS (
-  SELECT u.tenant, u.period, coalesce(r.n, 0) AS postings, coalesce(e.n, 0) AS events
-  FROM units u LEFT JOIN rows_by_hour r USING (tenant, period)
-  LEFT JOIN events_by_hour e USING (tenant, period)
-),
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, period, NULL, '', json_array(),
-    json_object('postings', postings, 'events', events, 'ratio', CASE WHEN events > 0 THEN
-      printf('%d.%04d', postings / events, (postings % events * 10000 + events / 2) / events) END),
-    0
-  FROM compared WHERE postings <> events
+-- Per tenant and hour: not as many usage rows in force as events that should have one.
+SELECT tenant, period, NULL AS amount, NULL AS currency, json_array() AS refs,
+       json_object('postings', postings, 'events', events,
+                   -- four decimals, half to even
+                   'ratio', iif(events = 0, NULL, printf('%d.%04d', rounded / 10000,
+                                                         rounded % 10000))) AS detail,
+       0 AS resolved
+FROM (
+  SELECT tenant, period, postings, events, postings * 10000 / events
+         + (postings * 20000 % (2 * events) > events
+            OR (postings * 20000 % (2 * events) = events
+                AND postings * 10000 / events % 2 = 1)) AS rounded
+  FROM (
+    SELECT tenant, period, sum(posting) AS postings, sum(event) AS events
+    FROM (
+      SELECT tenant, period, 0 AS posting, 1 AS event FROM counted
+      WHERE period >= :from AND period < :to
+      UNION ALL
+      SELECT l.tenant, l.service_period, 1, 0 FROM ledger l
+      WHERE l.tenant BETWEEN :tenant AND :tenant_to
+        AND l.service_period >= :from AND l.service_period < :to
+        AND l.source_type = 'usage' AND NOT l.reversed
+    )
+    GROUP BY tenant, period
+  )
+  WHERE postings <> events
 )
+ORDER BY tenant, period

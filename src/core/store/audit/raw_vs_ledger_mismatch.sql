@@ -1,21 +1,20 @@
--- Use in the ledger less raw use, per hour, where they differ.
-raw_totals AS (
-  SELECT tenant, period, currency, pico_sum(cost) AS raw FROM raw_use GROUP BY 1, 2, 3
-),
-use_totals AS (
-  SELECT tenant, period, currency, pico_sum(amount_pico) AS used FROM use_rows GROUP BY 1, 2, 3
-),
-units AS (
-  SELECT tenant, period, currency FROM raw_totals UNION
-  SELECT tenant, period, currency FROM use_totals
-),
-compared AS (
-  SELECT tenant, period, currency, coalesce(raw, '0') AS raw, coalesce(used, '0') AS used
-  FROM units LEFT JOIN raw_totals USING (tenant, period, currency)
-  LEFT JOIN use_totals USING (tenant, period, currency)
-),
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, period, pico_sub(used, raw), currency, json_array(),
-    json_object('raw_pico', raw, 'ledger_usage_pico', used), 0
-  FROM compared WHERE pico_cmp(used, raw) <> 0
+-- Per tenant, hour and currency: what the ledger charges for use (usage rows in force and their
+-- price corrections) is not what the accepted events cost.
+SELECT tenant, period, pico_sub(charged, raw) AS amount, currency, json_array() AS refs,
+       json_object('raw_pico', raw, 'ledger_usage_pico', charged) AS detail,
+       0 AS resolved
+FROM (
+  SELECT tenant, period, currency, pico_sum(cost) AS raw, pico_sum(amount) AS charged
+  FROM (
+    SELECT tenant, period, currency, cost, 0 AS amount FROM counted
+    WHERE period >= :from AND period < :to
+    UNION ALL
+    SELECT l.tenant, l.service_period, l.currency, 0, l.amount_pico FROM ledger l
+    WHERE l.tenant BETWEEN :tenant AND :tenant_to
+      AND l.service_period >= :from AND l.service_period < :to
+      AND (l.source_type = 'usage' OR l.reprices IS NOT NULL) AND NOT l.reversed
+  )
+  GROUP BY tenant, period, currency
 )
+WHERE pico_cmp(charged, raw) <> 0
+ORDER BY tenant, period, currency

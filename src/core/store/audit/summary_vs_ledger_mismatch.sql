@@ -1,10 +1,15 @@
--- A summary that differs from the ledger by hour of service. Amount: summary less ledger.
-compared AS (
-  SELECT s.tenant, s.period, s.currency, s.total AS summary, coalesce(t.total, '0') AS ledger
-  FROM summaries s LEFT JOIN totals t USING (tenant, period, currency)
-),
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT tenant, period, pico_sub(summary, ledger), currency, json_array(),
-    json_object('summary_pico', summary, 'ledger_pico', ledger), 0
-  FROM compared WHERE pico_cmp(summary, ledger) <> 0
+-- The dashboard's total of a tenant's hour is not the sum of the ledger's rows.
+SELECT tenant, period, pico_sub(summary, ledger) AS amount, currency, json_array() AS refs,
+       json_object('summary_pico', summary, 'ledger_pico', ledger) AS detail,
+       0 AS resolved
+FROM (
+  SELECT s.tenant, s.period, s.currency,
+         pico_of(s.service_total_whole, s.service_total_pico) AS summary,
+         (SELECT pico_sum(l.amount_pico) FROM cost_ledger l
+          WHERE l.tenant = s.tenant AND l.service_period = s.period
+            AND l.currency = s.currency) AS ledger
+  FROM tenant_cost_summary s
+  WHERE s.tenant BETWEEN :tenant AND :tenant_to AND s.period >= :from AND s.period < :to
 )
+WHERE pico_cmp(summary, ledger) <> 0
+ORDER BY tenant, period, currency

@@ -1,6 +1,10 @@
--- An event that no price covers, older than one hour.
-found (tenant, period, amount, currency, refs, detail, resolved) AS (
-  SELECT e.tenant, period, NULL, '', json_array(event_id),
-    json_object('event_id', event_id, 'source', source), 0
-  FROM events e, scope WHERE NOT posted AND cost IS NULL AND received_at < scope.now - 3600000
-)
+-- An event that no row of the price book covers, an hour and longer after it came.
+SELECT e.tenant, e.period, NULL AS amount, e.own_currency AS currency,
+       json_array(e.event_id) AS refs,
+       json_object('event_id', e.event_id, 'vendor', e.vendor, 'model', e.model, 'meter', e.meter,
+                   'units', e.units) AS detail,
+       0 AS resolved
+FROM event e
+WHERE NOT e.posted AND e.cost IS NULL AND e.received_at < :now - 3600000
+  AND e.period >= :from AND e.period < :to
+ORDER BY e.tenant, e.period, e.event_id
