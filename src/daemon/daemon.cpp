@@ -27,6 +27,7 @@
 #include "core/net/curl_transport.h"
 #include "core/store/owner_lock.h"
 #include "core/store/writer.h"
+#include "daemon/audit_turns.h"
 #include "daemon/http_api.h"
 #include "daemon/maintenance.h"
 #include "daemon/notify.h"
@@ -165,6 +166,7 @@ class Daemon {
                           "pid:" + std::to_string(::getpid())});
     maintenance_ = std::make_unique<Maintenance>(Maintenance::Parts{
         *writer_, *runner_, *dispatcher_, *runtime_, system_clock(), system_random(), db_path_});
+    audit_turns_ = std::make_unique<AuditTurns>(*runtime_, system_clock(), db_path_);
     socket_path_ = resolve_socket_path(config, db_path_);
     api_ = std::make_unique<HttpApi>(
         listen_unix(socket_path_, config.daemon.socket_group),
@@ -201,6 +203,7 @@ class Daemon {
                 {"took_ms", system_clock().mono_ms() - start}});
     }
     maintenance_->start();  // knows the disk before anything is leased
+    audit_turns_->start();
     dispatcher_->start([this] { maintenance_->poke(); });
     ready_ = true;
     api_->set_ready(true);
@@ -314,6 +317,7 @@ class Daemon {
     dispatcher_->stop_leasing();
     ready_ = false;
     api_->set_ready(false);
+    audit_turns_->stop();
     maintenance_->stop();
     transport_->stop();
     writer_->stop();
@@ -333,6 +337,7 @@ class Daemon {
   std::unique_ptr<AttemptRunner> runner_;
   std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<Maintenance> maintenance_;
+  std::unique_ptr<AuditTurns> audit_turns_;
   std::unique_ptr<HttpApi> api_;
   std::atomic<bool> ready_{false}, draining_{false};
   bool seen_idle_ = false;

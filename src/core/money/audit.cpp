@@ -91,9 +91,11 @@ bool is_open_error(const Finding& finding) {
 
 std::int64_t unacknowledged_errors(CostAudit& audit, const AuditScope& scope) {
   std::int64_t out = 0;
-  for (const std::string& code : default_checks(audit))
+  for (const std::string& code : default_checks(audit)) {
+    if (severity_of(code) != Severity::error) continue;
     for (const Finding& finding : run_check(audit, code, scope))
       out += is_open_error(finding) ? 1 : 0;
+  }
   return out;
 }
 

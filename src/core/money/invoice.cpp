@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/duration.h"
+#include "core/money/audit.h"
 
 namespace aiq {
 namespace {
@@ -97,6 +98,13 @@ std::optional<Failure> not_billable(Reader& reader, const InvoiceRow& row, UnixM
                     events(unbilled.conflicts) + of +
                         " came again with another payload, and nobody has decided which is right",
                     "`aiq usage conflicts list`, then keep or replace");
+  const AuditScope scope{
+      .tenant = row.span.tenant, .from = row.span.start, .to = row.span.end, .now = now};
+  if (const std::int64_t errors = unacknowledged_errors(reader.audit(), scope); errors > 0)
+    return conflict("audit_errors",
+                    "the audit has " + std::to_string(errors) +
+                        (errors == 1 ? " error" : " errors") + of + " that nobody acknowledged",
+                    "`aiq audit` shows them; `aiq repair plan`, or `aiq audit ack`");
   return std::nullopt;
 }
 

@@ -63,6 +63,8 @@ event AS NOT MATERIALIZED (
       WHERE x.tenant = u.tenant AND x.event_id = u.event_id AND x.source = u.source
         AND x.state = 'replaced' ORDER BY x.decided_at DESC, x.conflict_id DESC LIMIT 1)
     WHERE u.tenant BETWEEN :tenant AND :tenant_to
+      -- early, so that the rest is looked up for the hours in question alone
+      AND ((u.occurred_at >= :from AND u.occurred_at < :to) OR c.conflict_id IS NOT NULL)
   ) e
   LEFT JOIN prices p ON e.unit_pico IS NULL AND p.price_id = coalesce(
     (SELECT coalesce(r.price_id, l.price_id)
