@@ -1,6 +1,6 @@
 // The plan as JSON: written for people, read back for what apply_repair() needs.
 
-#include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -186,7 +186,9 @@ Json json_plan(const RepairPlan& plan) {
 
 Expected<GivenPlan, Failure> read_plan(const Json& json) {
   if (!json.is_object()) return Unexpected{no_plan("it is not a JSON object")};
-  if (json.value("format", "") != kFormat) return Unexpected{no_plan("its format is not known")};
+  const auto format = json.find("format");
+  if (format == json.end() || *format != kFormat)
+    return Unexpected{no_plan("its format is not known")};
   Json rest = json;
   rest.erase("plan_hash");
   const std::string hash = hash_of(rest);

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -213,15 +215,11 @@ class Planner {
     }
     for (const SummaryRow& summary : ledger_.summaries(hour))
       at(summary.currency).summary_before = summary.service_total;
-    for (const auto& [amounts, service] :
-         {std::pair(&by_service(), true), {&by_posting(), false}}) {
-      const auto found = amounts->find(hour);
-      if (found == amounts->end()) continue;
-      for (const auto& [currency, amount] : found->second)
-        (service ? at(currency).ledger_after : at(currency).billed_after) += amount;
-      if (!service)
-        for (const auto& [currency, amount] : found->second)
-          billed_.insert({hour, currency});
+    for (const auto& [currency, amount] : amounts_of(by_service(), hour))
+      at(currency).ledger_after += amount;
+    for (const auto& [currency, amount] : amounts_of(by_posting(), hour)) {
+      at(currency).billed_after += amount;
+      billed_.insert({hour, currency});
     }
     const std::string hash = hour_hash(reader_, hour);
     for (auto& [currency, period] : periods) {
@@ -232,6 +230,10 @@ class Planner {
   }
 
   using Amounts = std::map<TenantPeriod, CurrencyTotals>;
+  static CurrencyTotals amounts_of(const Amounts& amounts, const TenantPeriod& hour) {
+    const auto found = amounts.find(hour);
+    return found == amounts.end() ? CurrencyTotals{} : found->second;
+  }
   const Amounts& by_service() {
     sum_entries();
     return by_service_;

@@ -1,5 +1,6 @@
 // repairs, and what a repair asks of the other tables
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/check.h"
