@@ -43,7 +43,8 @@ class Incident(harness.Case):
             if shuffle and kind != "usage":  # of deliveries the first counts
                 shuffle.shuffle(lines)
             out[kind] = self.one("import", kind, "-", stdin="".join(lines))
-            self.assertEqual(out[kind]["errors"], [], kind)
+            if kind != "usage":  # of these, contradictions
+                self.assertEqual(out[kind]["errors"], [], kind)
         return out
 
     def audit(self, *args, rc=1):
