@@ -95,7 +95,7 @@ class TableImport {
 
 }  // namespace
 
-void add_import(Command root, Session& session) {
+void add_imports(Command root, Session& session) {
   Command group = root.add("import", "take in another system's tables as found, to audit them");
   const std::pair<const char*, const char*> tables[] = {
       {"usage", "its usage events"},        {"ledger", "its ledger"},

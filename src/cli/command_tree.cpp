@@ -36,7 +36,7 @@ CommandTree make_command_tree(Session& session) {
   add_usage(root, session);
   add_cost(root, session);
   add_invoice(root, session);
-  add_import(root, session);
+  add_imports(root, session);
   add_audit(root, session);
   add_repair(root, session);
   root.heading("Files");

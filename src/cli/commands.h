@@ -27,7 +27,7 @@ void add_usage(Command root, Session& session);
 void add_cost(Command root, Session& session);
 void add_invoice(Command root, Session& session);
 void add_sql(Command root, Session& session);
-void add_import(Command root, Session& session);
+void add_imports(Command root, Session& session);
 void add_audit(Command root, Session& session);
 void add_repair(Command root, Session& session);
 void add_config(Command root, Session& session);

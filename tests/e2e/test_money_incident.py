@@ -229,13 +229,13 @@ class Worked(Incident):
             path, _ = self.plan()
             change()
             before = self.tables()
-            error = self.world.aiq("--json", "repair", "apply", path, rc=4).error()
+            error = self.world.aiq("--json", "repair", "apply", path, rc=4).error
             self.assertEqual(error["code"], "plan_outdated")
             self.assertEqual(self.tables(), before)
         path, plan = self.plan()
         plan["repair_entries"][0]["amount"] = "-1.00"
         error = self.world.aiq("--json", "repair", "apply", self.world.write("edited.json", json.dumps(plan)),
-                               rc=2).error()
+                               rc=2).error
         self.assertEqual(error["code"], "plan_changed")
         for text in ("{}", "[]", "no JSON", json.dumps({"format": "aiq.repair.1"})):
             self.world.aiq("repair", "apply", self.world.write("bad.json", text), rc=2)
