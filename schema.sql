@@ -576,7 +576,13 @@ CREATE TABLE cache_entries (
   last_used_at  INTEGER NOT NULL,
   hits          INTEGER NOT NULL DEFAULT 0,
   bytes         INTEGER NOT NULL,      -- of the result's body
-  tokens        INTEGER NOT NULL       -- that a hit avoids, all meters
+  tokens        INTEGER NOT NULL,      -- that a hit avoids, all meters; by meter:
+  input          INTEGER NOT NULL DEFAULT 0,
+  cache_read     INTEGER NOT NULL DEFAULT 0,
+  cache_write_5m INTEGER NOT NULL DEFAULT 0,
+  cache_write_1h INTEGER NOT NULL DEFAULT 0,
+  output         INTEGER NOT NULL DEFAULT 0,
+  price_vendor   TEXT NOT NULL DEFAULT ''  -- name of its vendor in the price book
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX cache_entries_used ON cache_entries (last_used_at);
 CREATE INDEX cache_entries_expiry ON cache_entries (hard_until);
@@ -589,6 +595,14 @@ CREATE TABLE cache_counters (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO cache_counters (name, n) VALUES ('hits', 0), ('stale_hits', 0), ('misses', 0),
   ('avoided_tokens', 0), ('entries', 0), ('bytes', 0);
+
+-- What the hits would have cost by the prices of their time, since the beginning: whole + pico /
+-- 10^12 of a currency. Hits whose answer has no price are not in it.
+CREATE TABLE cache_avoided (
+  currency TEXT PRIMARY KEY NOT NULL,
+  whole    INTEGER NOT NULL CHECK (whole >= 0),
+  pico     INTEGER NOT NULL CHECK (pico BETWEEN 0 AND 999999999999)
+) STRICT, WITHOUT ROWID;
 
 -- Locks only save work; no correctness rests on one. 'cache:<hex of the cache key>' belongs to
 -- the lease whose token is its owner, and ends with it.

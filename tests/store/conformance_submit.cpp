@@ -151,6 +151,40 @@ TEST_CASE_TEMPLATE("submit: bypassing work is never shared", Place, OnFile, InMe
   CHECK(world.store().stats(world.now).cache.misses == 0);
 }
 
+TEST_CASE_TEMPLATE("submit: a hit avoids what its answer would cost by the prices of its time",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  const auto set_price = [&](const std::string& meter, Pico unit_pico) {
+    PriceRow row;
+    row.vendor = "in the book";
+    row.model = request("one").model;
+    row.meter = meter;
+    row.currency = "USD";
+    row.unit_pico = unit_pico;
+    row.effective_from = world.now;
+    row.origin = "set";
+    row.actor = "uid:0";
+    row.created_at = world.now;
+    world.write([&](Store& store) { REQUIRE(store.prices().add(row).has_value()); });
+  };
+  const auto avoided = [&] { return world.store().stats(world.now).cache.avoided_cost; };
+  (void)world.submit(request("one"));
+  AttemptClose close = answered(world.lease_only("t1"), world.now);  // input 10, output 5
+  close.price_vendor = "in the book";
+  world.close(close);
+
+  (void)world.submit(request("one"));
+  CHECK(avoided().empty());
+  set_price("input", 2'500'000);
+  (void)world.submit(request("one"));
+  CHECK(avoided().empty());  // a part of it has no price
+  set_price("output", 180'000'000'000);
+  (void)world.submit(request("one"));
+  CHECK(avoided() == std::map<std::string, Int128>{{"USD", 900'025'000'000}});
+  (void)world.submit(request("one"));
+  CHECK(avoided() == std::map<std::string, Int128>{{"USD", 1'800'050'000'000}});
+}
+
 TEST_CASE_TEMPLATE("submit: a fresh entry answers at once and is counted", Place, OnFile,
                    InMemory) {
   World<Place> world;

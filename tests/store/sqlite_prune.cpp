@@ -67,6 +67,27 @@ TEST_CASE("prune: a batch goes with its last line, and what was refused with it"
   }
 }
 
+TEST_CASE("prune: what a job used keeps the labels that it is grouped by") {
+  SqliteStore store(":memory:", StoreOptions{}, kStart, false);
+  store.begin();
+  for (const char* name : {"used", "cancelled"}) {
+    NewSubmission s = request(name);
+    s.labels = {{"team", name}};
+    (void)store.submit(s, kStart);
+  }
+  (void)store.cancel(2, kStart);
+  store.db().exec(
+      "INSERT INTO usage_events (tenant, event_id, vendor, model, meter, units, occurred_at, "
+      "received_at, job_id) VALUES ('default', 'e', 'v', 'm', 'input', 1, 1, 1, 1)");
+  (void)store.cancel(1, kStart);
+  store.commit();
+  PruneRules rules;
+  rules.cancelled = kOld;
+  CHECK(prune_all(store, rules).jobs == 2);
+  CHECK(rows_of(store, "job_labels") == "1");
+  CHECK(store.db().pragma("SELECT value FROM job_labels") == "used");
+}
+
 TEST_CASE("prune: a batch that is still being read stays, one without a line goes as failed") {
   const auto store = with_a_batch();
   store->db().exec("UPDATE batches SET state = 'loading', loaded_at = NULL");

@@ -153,6 +153,9 @@ void AttemptRunner::decide_and_close(const RunningPtr& running, VendorReply repl
   close->token = job.token;
   close->now = parts_.clock.wall_ms();
   close->result = std::move(reply.result);
+  const auto vendor = running->runtime->config.vendors.find(job.lane.vendor);
+  if (vendor != running->runtime->config.vendors.end())
+    close->price_vendor = vendor->second.price_vendor;
   const AttemptResult& result = close->result;
   close->proves_vendor = proves_vendor(result.outcome);
   if (result.spent_vendor || result.spent_model) close->pause_reason = pause_reason(job, result);

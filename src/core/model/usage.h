@@ -25,6 +25,11 @@ struct Usage {
   [[nodiscard]] std::int64_t operator[](Meter m) const {
     return units[static_cast<std::size_t>(m)];
   }
+  // Tokens of the prompt, however the vendor had them.
+  [[nodiscard]] std::int64_t prompt() const {
+    return (*this)[Meter::input] + (*this)[Meter::cache_read] + (*this)[Meter::cache_write_5m] +
+           (*this)[Meter::cache_write_1h];
+  }
   bool operator==(const Usage&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/json_canonical.h"
+#include "core/base/money.h"
 
 namespace aiq {
 namespace {
@@ -31,6 +32,16 @@ Json json_labels(const Labels& labels) {
   Json out = Json::object();
   for (const auto& [key, value] : labels)
     out[key] = json_text(value).is_null() ? Json("") : json_text(value);
+  return out;
+}
+
+// Of one currency as its amount, of several as an object; null: nothing that has a price.
+Json json_avoided(const std::map<std::string, Int128>& by_currency) {
+  if (by_currency.empty()) return nullptr;
+  if (by_currency.size() == 1) return format_money(by_currency.begin()->second);
+  Json out = Json::object();
+  for (const auto& [currency, amount] : by_currency)
+    out[currency] = format_money(amount);
   return out;
 }
 
@@ -169,7 +180,7 @@ Json json_cache_stats(const CacheStats& s) {
       {"hit_ratio", asked == 0 ? Json(nullptr)
                                : Json(static_cast<double>(answered) / static_cast<double>(asked))},
       {"avoided_tokens", s.avoided_tokens},
-      {"avoided_cost", nullptr}};
+      {"avoided_cost", json_avoided(s.avoided_cost)}};
 }
 
 Json json_lock(const LockRow& l, UnixMs now) {

@@ -2,8 +2,9 @@
 // Removing what is over, in slices that hold the writer for milliseconds.
 //
 // Never removed: live jobs, open dead letters, usage and what is booked from it, and an answer that
-// a job or a cache entry still needs. A job goes with its request, labels, submissions, attempts,
-// edits, closed dead letters and lines of batches; a batch goes with its last line. The answer goes
+// a job or a cache entry still needs. A job goes with its request, submissions, attempts, edits,
+// closed dead letters and lines of batches, and its labels unless it used something; a batch goes
+// with its last line. The answer goes
 // with the last job or entry that needs it. Events go by their age alone, client keys outlive jobs.
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/money.h"
 #include "core/model/attempt.h"
 #include "core/model/job.h"
 #include "core/model/request.h"
@@ -125,6 +126,7 @@ struct AttemptClose {
   std::string pause_reason;  // for result.spent_vendor / spent_model
   // The vendor's proof (contract 5.1): set when this outcome proves it.
   bool proves_vendor = false;
+  std::string price_vendor;  // the vendor's name in the price book, for what a cached answer saves
 };
 
 struct CloseOutcome {
@@ -337,6 +339,8 @@ struct CacheFilter {  // conditions are joined by AND; none set = nothing is rem
 
 struct CacheStats {
   std::int64_t entries = 0, bytes = 0, hits = 0, stale_hits = 0, misses = 0, avoided_tokens = 0;
+  // What the hits would have cost by the prices of their time, by currency.
+  std::map<std::string, Int128> avoided_cost;
 };
 
 struct LockRow {

@@ -22,14 +22,25 @@ constexpr const char* kJobOfEntry =
     "WHERE job_id = ?1 AND cache_store = 1 AND hard_ttl > 0";
 constexpr const char* kPutEntry =
     "INSERT INTO cache_entries (cache_key, cache_owner, lane_id, job_id, result_id, truncated, "
-    "created_at, soft_until, hard_until, last_used_at, bytes, tokens) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7, ?10, ?11) "
+    "created_at, soft_until, hard_until, last_used_at, bytes, tokens, input, cache_read, "
+    "cache_write_5m, cache_write_1h, output, price_vendor) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?7, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) "
     "ON CONFLICT (cache_key) DO UPDATE SET cache_owner = excluded.cache_owner, "
     "lane_id = excluded.lane_id, job_id = excluded.job_id, result_id = excluded.result_id, "
     "truncated = excluded.truncated, created_at = excluded.created_at, "
     "soft_until = excluded.soft_until, hard_until = excluded.hard_until, "
     "last_used_at = excluded.last_used_at, hits = 0, bytes = excluded.bytes, "
-    "tokens = excluded.tokens";
+    "tokens = excluded.tokens, input = excluded.input, cache_read = excluded.cache_read, "
+    "cache_write_5m = excluded.cache_write_5m, cache_write_1h = excluded.cache_write_1h, "
+    "output = excluded.output, price_vendor = excluded.price_vendor";
+constexpr const char* kEntryUse =
+    "SELECT lane_id, price_vendor, input, cache_read, cache_write_5m, cache_write_1h, output "
+    "FROM cache_entries WHERE cache_key = ?1";
+constexpr const char* kAvoid =
+    "INSERT INTO cache_avoided (currency, whole, pico) VALUES (?1, ?2, ?3) "
+    "ON CONFLICT (currency) DO UPDATE SET "
+    "whole = whole + excluded.whole + (pico + excluded.pico) / 1000000000000, "
+    "pico = (pico + excluded.pico) % 1000000000000";
 constexpr const char* kRemoveEntry =
     "DELETE FROM cache_entries WHERE cache_key = ?1 RETURNING result_id";
 constexpr const char* kShareResult =
@@ -79,6 +90,37 @@ void SqliteStore::count_hit(const KeyBlob& cache_key, const CacheHit& hit, bool 
   ++(stale ? pending_.stale_hits : pending_.hits);
   pending_.avoided_tokens += hit.tokens;
   run(db_, kTouchEntry, cache_key, now);
+  if (hit.tokens > 0) count_avoided(cache_key, now);
+}
+
+// The whole of it has a price in one currency, or it is not counted.
+void SqliteStore::count_avoided(const KeyBlob& cache_key, UnixMs now) {
+  LaneId lane_id = 0;
+  std::string vendor;
+  Usage usage;
+  {
+    Query query(db_, kEntryUse, cache_key);
+    AIQ_CHECK(query.step());
+    lane_id = query.i64(0);
+    vendor = query.text(1);
+    for (int i = 0; i < kMeterCount; ++i)
+      usage[static_cast<Meter>(i)] = query.i64(2 + i);
+  }
+  if (vendor.empty()) return;
+  Int128 sum = 0;
+  std::string currency;
+  for (int i = 0; i < kMeterCount; ++i) {
+    const auto meter = static_cast<Meter>(i);
+    if (usage[meter] == 0) continue;
+    const auto price = prices().price_at(vendor, queries_.lane(lane_id).model,
+                                         std::string(to_string(meter)), now, usage.prompt());
+    if (!price || (!currency.empty() && currency != price->currency)) return;
+    currency = price->currency;
+    sum += static_cast<Int128>(usage[meter]) * price->unit_pico;
+  }
+  if (currency.empty()) return;
+  const MoneyColumns columns = to_columns(sum);
+  run(db_, kAvoid, currency, columns.whole, columns.pico);
 }
 
 void SqliteStore::complete_from_cache(JobId job_id, JobState from, const KeyBlob& cache_key,
@@ -109,11 +151,9 @@ bool SqliteStore::store_entry(const AttemptClose& close, std::int64_t result_id)
     soft_until = std::min(close.now + query.i64(3), hard_until);
   }
   const auto bytes = static_cast<std::int64_t>(close.result.body.size());
-  std::int64_t tokens = 0;
-  if (close.result.usage_state == UsageState::ok) {
-    for (const std::int64_t units : close.result.usage.units)
-      tokens += units;
-  }
+  Usage usage;
+  if (close.result.usage_state == UsageState::ok) usage = close.result.usage;
+  const std::int64_t tokens = usage.prompt() + usage[Meter::output];
   std::optional<std::int64_t> replaced;
   if (Query query(db_, kEntryBytes, key); query.step()) {
     pending_.bytes -= query.i64(0);
@@ -121,7 +161,9 @@ bool SqliteStore::store_entry(const AttemptClose& close, std::int64_t result_id)
     replaced = query.i64(1);
   }
   run(db_, kPutEntry, key, owner, lane_id, close.job_id, result_id, close.result.truncated,
-      close.now, soft_until, hard_until, bytes, tokens);
+      close.now, soft_until, hard_until, bytes, tokens, usage[Meter::input],
+      usage[Meter::cache_read], usage[Meter::cache_write_5m], usage[Meter::cache_write_1h],
+      usage[Meter::output], close.price_vendor);
   pending_.bytes += bytes;
   ++pending_.entries;
   if (replaced) drop_unneeded_result(*replaced, key);

@@ -41,7 +41,8 @@ constexpr const char* kSentences[] = {
     "WHERE state = 'dead_lettered' AND NOT EXISTS (SELECT 1 FROM dead_letters d "
     "WHERE d.job_id = j.job_id AND d.generation = j.generation AND d.state = 'open') LIMIT 100",
     "SELECT 'a label of job ' || job_id || ' is left, the job is not' FROM job_labels b "
-    "WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.job_id = b.job_id) LIMIT 100",
+    "WHERE NOT EXISTS (SELECT 1 FROM jobs j WHERE j.job_id = b.job_id) "
+    "AND NOT EXISTS (SELECT 1 FROM usage_events u WHERE u.job_id = b.job_id) LIMIT 100",
     // Answers and who needs them.
     "SELECT 'job ' || job_id || ' was answered from the cache, its share is missing' FROM jobs j "
     "WHERE result_source = 'cache' AND NOT EXISTS (SELECT 1 FROM result_shares s "

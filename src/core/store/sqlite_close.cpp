@@ -122,14 +122,12 @@ void SqliteStore::end_attempt_row(const AttemptClose& close) {
 void SqliteStore::add_usage(const AttemptRef& attempt, const Usage& usage,
                             const std::string& correlation_id, UnixMs now) {
   const Lane& lane = queries_.lane(attempt.lane_id);
-  const std::int64_t prompt = usage[Meter::input] + usage[Meter::cache_read] +
-                              usage[Meter::cache_write_5m] + usage[Meter::cache_write_1h];
   for (int i = 0; i < kMeterCount; ++i) {
     const auto meter = static_cast<Meter>(i);
     if (usage[meter] == 0) continue;
     run(db_, kInsertUsage, lane.tenant, event_id(attempt, meter), lane.vendor, lane.model,
         to_string(meter), usage[meter], attempt.started_at, now, attempt.attempt_id, attempt.job_id,
-        correlation_id, prompt);
+        correlation_id, usage.prompt());
   }
 }
 

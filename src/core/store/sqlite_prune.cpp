@@ -10,7 +10,10 @@
 namespace aiq {
 namespace {
 
-constexpr const char* kLabels = "SELECT labels FROM requests WHERE job_id = ?1";
+// What a job used is grouped by its labels for as long as there is a ledger.
+constexpr const char* kLabels =
+    "SELECT labels FROM requests WHERE job_id = ?1 "
+    "AND NOT EXISTS (SELECT 1 FROM usage_events WHERE job_id = ?1)";
 constexpr const char* kDropLabel =
     "DELETE FROM job_labels WHERE key = ?1 AND value = ?2 AND job_id = ?3";
 constexpr const char* kLateResults =

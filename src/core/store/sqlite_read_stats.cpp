@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kJobCounts = "SELECT state, n FROM job_counts";
 constexpr const char* kCacheCounters = "SELECT name, n FROM cache_counters";
+constexpr const char* kAvoided = "SELECT currency, whole, pico FROM cache_avoided";
 constexpr const char* kRunAt = "SELECT run_at FROM jobs WHERE job_id = ?1";
 constexpr const char* kOpenDeadLetters =
     "SELECT count(*) FROM dead_letters INDEXED BY dead_letters_open WHERE state = 'open'";
@@ -107,6 +108,9 @@ CacheStats SqliteQueries::cache_stats() {
     if (name == "misses") stats.misses = n;
     if (name == "avoided_tokens") stats.avoided_tokens = n;
   }
+  Query avoided(db_, kAvoided);
+  while (avoided.step())
+    stats.avoided_cost[avoided.text(0)] = from_columns({avoided.i64(1), avoided.i64(2)});
   return stats;
 }
 

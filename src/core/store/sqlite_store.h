@@ -146,6 +146,7 @@ class SqliteStore final : public SqliteReads<Store> {
   void complete_from_cache(JobId job_id, JobState from, const KeyBlob& cache_key,
                            const CacheHit& hit, bool stale, UnixMs now);
   void count_hit(const KeyBlob& cache_key, const CacheHit& hit, bool stale, UnixMs now);
+  void count_avoided(const KeyBlob& cache_key, UnixMs now);
   void remove_entry(const KeyBlob& cache_key, std::int64_t bytes);
   // Notes that a job was answered by the result of another one.
   void share_result(std::int64_t result_id, JobId job_id);

@@ -314,6 +314,20 @@ CREATE TABLE repairs (
   applied_at   INTEGER NOT NULL
 ) STRICT;
 
+-- Entries of before have their tokens in one number; hits of them avoid no known cost.
+ALTER TABLE cache_entries ADD COLUMN input INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE cache_entries ADD COLUMN cache_read INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE cache_entries ADD COLUMN cache_write_5m INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE cache_entries ADD COLUMN cache_write_1h INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE cache_entries ADD COLUMN output INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE cache_entries ADD COLUMN price_vendor TEXT NOT NULL DEFAULT '';
+
+CREATE TABLE cache_avoided (
+  currency TEXT PRIMARY KEY NOT NULL,
+  whole    INTEGER NOT NULL CHECK (whole >= 0),
+  pico     INTEGER NOT NULL CHECK (pico BETWEEN 0 AND 999999999999)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE request_edits (
   edit_id    INTEGER PRIMARY KEY AUTOINCREMENT,
   job_id     INTEGER NOT NULL REFERENCES jobs (job_id),
