@@ -5,6 +5,7 @@
 #include "cli/csv.h"
 #include "cli/render.h"
 #include "cli/table.h"
+#include "cli/text.h"
 #include "cli/values.h"
 
 namespace aiq::cli {
@@ -19,18 +20,23 @@ struct AuditOptions {
 void print_findings(Output& out, const Json& findings) {
   if (findings.empty()) return;
   Table table = out.table({{"FINDING"},
-                           {"SEVERITY"},
-                           {"CODE"},
-                           {"TENANT", false, true},
+                           {.title = "SEVERITY", .extra = true},
+                           {.title = "CODE", .shrinks = true},
+                           {.title = "TENANT", .shrinks = true},
                            {"PERIOD"},
-                           {"AMOUNT", true},
-                           {"CURRENCY"},
-                           {"REFS", false, true}});
+                           {.title = "AMOUNT", .right = true},
+                           {.title = "CURRENCY", .extra = true},
+                           {.title = "REFS", .shrinks = true, .extra = true}});
   for (const Json& f : findings) {
     std::string refs;
     for (const Json& ref : f.at("refs"))
       refs += (refs.empty() ? "" : " ") + ref.get<std::string>();
-    table.add({member_text(f, "finding_id"), member_text(f, "severity"), member_text(f, "code"),
+    const std::string level = member_text(f, "severity");
+    const Cell severity(level, !f.at("acknowledged_by").is_null() ? Tone::faint
+                               : level == "error"                 ? Tone::bad
+                               : level == "warn"                  ? Tone::warn
+                                                                  : Tone::plain);
+    table.add({member_text(f, "finding_id"), severity, Cell(member_text(f, "code"), severity.tone),
                member_text(f, "tenant"), member_text(f, "period_start"), member_text(f, "amount"),
                member_text(f, "currency"), refs});
   }
@@ -68,9 +74,9 @@ Exit audit(Session& session, const AuditOptions& o) {
     print_findings(session.out, findings);
   }
   const auto open = answer.at("unacknowledged_errors").get<std::int64_t>();
-  session.out.note(std::to_string(answer.at("checks").get<std::int64_t>()) + " checks, " +
-                   std::to_string(findings.size()) + " findings, " + std::to_string(open) +
-                   " errors that nobody has acknowledged");
+  session.out.note(counted(answer.at("checks").get<std::int64_t>(), "check", "checks") + ", " +
+                   counted(std::ssize(findings), "finding", "findings") + ", " +
+                   counted(open, "error", "errors") + " that nobody has acknowledged");
   return open > 0 ? Exit::no : Exit::ok;
 }
 

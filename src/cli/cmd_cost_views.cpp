@@ -60,9 +60,18 @@ Exit summary(Session& session, const SummaryOptions& o) {
   std::string title = group;
   for (char& c : title)
     c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  spec.columns = {{title, false, true}, {"FROM"},        {"TO"},           {"CURRENCY"},
-                  {"AMOUNT", true},     {"USAGE", true}, {"CREDIT", true}, {"CORRECTION", true},
-                  {"EVENTS", true},     {"STALE"}};
+  // Of hours, days and months the start says all.
+  const bool total = o.by == "total";
+  spec.columns = {{.title = title, .shrinks = true},
+                  {.title = "FROM", .extra = total},
+                  {.title = "TO", .extra = true},
+                  {"CURRENCY"},
+                  {.title = "AMOUNT", .right = true},
+                  {.title = "USAGE", .right = true, .extra = true},
+                  {.title = "CREDIT", .right = true, .extra = true},
+                  {.title = "CORRECTION", .right = true, .extra = true},
+                  {.title = "EVENTS", .right = true, .extra = true},
+                  {"STALE"}};
   spec.cells = [group](const Json& row) -> std::vector<Cell> {
     const bool stale = row.at("stale").get<bool>();
     return {member_text(row, group.c_str()),
@@ -126,9 +135,15 @@ Exit ledger(Session& session, const LedgerOptions& o) {
                   "currency",       "idempotency_key", "job_id",      "run_id",
                   "retry_count",    "correlation_id",  "posted_at",   "reverses",
                   "price_id",       "source",          "reason",      "actor"};
-  spec.columns = {{"ID", true}, {"TENANT", false, true}, {"TYPE"},         {"OF", false, true},
-                  {"HOUR"},     {"BILLED IN"},           {"AMOUNT", true}, {"CURRENCY"},
-                  {"POSTED"}};
+  spec.columns = {{"ID", true},
+                  {"TENANT", false, true},
+                  {"TYPE"},
+                  {"OF", false, true},
+                  {"HOUR"},
+                  {.title = "BILLED IN", .extra = true},
+                  {"AMOUNT", true},
+                  {"CURRENCY"},
+                  {.title = "POSTED", .extra = true}};
   spec.cells = [](const Json& row) -> std::vector<Cell> {
     return {member_text(row, "ledger_id"),      member_text(row, "tenant"),
             member_text(row, "source_type"),    member_text(row, "source_ref"),
@@ -180,12 +195,18 @@ Exit runs(Session& session, const RunOptions& o) {
                   "started_at", "finished_at",    "retry_count", "outcome",      "events",
                   "posted",     "replayed",       "conflicts",   "unpriced",     "late",
                   "job_id",     "correlation_id", "source",      "actor"};
-  spec.columns = {{"ID", true},       {"TENANT", false, true},
-                  {"HOUR"},           {"BY"},
-                  {"STARTED"},        {"OUTCOME"},
-                  {"RETRY", true},    {"POSTED", true},
-                  {"REPLAYED", true}, {"CONFLICTS", true},
-                  {"UNPRICED", true}, {"LATE", true}};
+  spec.columns = {{"ID", true},
+                  {"TENANT", false, true},
+                  {"HOUR"},
+                  {.title = "BY", .extra = true},
+                  {.title = "STARTED", .extra = true},
+                  {"OUTCOME"},
+                  {"RETRY", true},
+                  {"POSTED", true},
+                  {"REPLAYED", true},
+                  {"CONFLICTS", true},
+                  {"UNPRICED", true},
+                  {"LATE", true}};
   spec.cells = [](const Json& row) -> std::vector<Cell> {
     return {member_text(row, "run_id"),       member_text(row, "tenant"),
             member_text(row, "period_start"), member_text(row, "initiator"),
@@ -320,8 +341,8 @@ Exit explain(Session& session, const ExplainOptions& o) {
               {"PRICE", true},
               {"AMOUNT", true},
               {"CURRENCY"},
-              {"HOUR"},
-              {"BILLED IN"},
+              {.title = "HOUR", .extra = true},
+              {.title = "BILLED IN", .extra = true},
               {"STATE"},
               {"INVOICE"}});
   print_rows(out, "summaries", found.at("summaries"),

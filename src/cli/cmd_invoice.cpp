@@ -109,8 +109,14 @@ Exit list(Session& session, const ListOptions& o) {
   spec.members = {"invoice_id", "source",     "tenant",    "period_start", "period_end",
                   "currency",   "state",      "total",     "rounding",     "held_reason",
                   "created_at", "updated_at", "issued_at", "actor"};
-  spec.columns = {{"ID", true}, {"TENANT", false, true}, {"FROM"},     {"TO"},
-                  {"STATE"},    {"TOTAL", true},         {"CURRENCY"}, {"HELD", false, true}};
+  spec.columns = {{"ID", true},
+                  {"TENANT", false, true},
+                  {"FROM"},
+                  {"TO"},
+                  {"STATE"},
+                  {"TOTAL", true},
+                  {.title = "CURRENCY", .extra = true},
+                  {"HELD", false, true}};
   spec.cells = [](const Json& row) -> std::vector<Cell> {
     return {member_text(row, "invoice_id"),   member_text(row, "tenant"),
             member_text(row, "period_start"), member_text(row, "period_end"),

@@ -36,9 +36,15 @@ std::vector<Cell> price_cells(const Json& row) {
 }
 
 std::vector<Column> price_columns() {
-  return {{"ID", true},    {"VENDOR", false, true}, {"MODEL", false, true}, {"METER"},
-          {"ABOVE", true}, {"PER MILLION", true},   {"CURRENCY"},           {"FROM"},
-          {"ORIGIN"}};
+  return {{"ID", true},
+          {"VENDOR", false, true},
+          {"MODEL", false, true},
+          {"METER"},
+          {"ABOVE", true},
+          {"PER MILLION", true},
+          {"CURRENCY"},
+          {"FROM"},
+          {.title = "ORIGIN", .extra = true}};
 }
 
 // ---- import
@@ -160,12 +166,10 @@ Exit set(Session& session, const SetOptions& o) {
     out.object(answer);
     return Exit::ok;
   }
+  Table table = out.table(price_columns());
   for (const Json& row : answer.at("prices"))
-    out.line(printable(row.at("vendor").get<std::string>()) + " " +
-             printable(row.at("model").get<std::string>()) + " " +
-             row.at("meter").get<std::string>() + " " + price_text(row) + " " +
-             row.at("currency").get<std::string>() + " per million from " +
-             member_text(row, "effective_from"));
+    table.add(price_cells(row));
+  if (!table.empty()) out.text(table.take());
   if (answer.at("prices").empty()) out.note("the price book says so already; nothing was added");
   return Exit::ok;
 }

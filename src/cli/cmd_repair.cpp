@@ -4,6 +4,7 @@
 #include "cli/csv.h"
 #include "cli/output_file.h"
 #include "cli/render.h"
+#include "cli/text.h"
 #include "cli/values.h"
 
 namespace aiq::cli {
@@ -45,10 +46,10 @@ void print_rows(Session& session, const Json& plan) {
   if (!plan.at("repair_entries").empty()) session.out.text(table.take());
 }
 
-std::size_t held(const Json& plan) {
-  std::size_t out = 0;
+std::int64_t held(const Json& plan) {
+  std::int64_t out = 0;
   for (const Json& invoice : plan.at("invoices"))
-    out += invoice.at("mark") == "hold" ? 1U : 0U;
+    out += invoice.at("mark") == "hold" ? 1 : 0;
   return out;
 }
 
@@ -68,9 +69,9 @@ Exit make_plan(Session& session, const PlanOptions& o) {
     return Exit::ok;
   }
   print_rows(session, plan);
-  session.out.note(std::to_string(plan.at("repair_entries").size()) + " rows, " +
-                   std::to_string(plan.at("tenant_periods").size()) + " tenant-hours, " +
-                   std::to_string(held(plan)) + " invoices to hold, " +
+  session.out.note(counted(std::ssize(plan.at("repair_entries")), "row", "rows") + ", " +
+                   counted(std::ssize(plan.at("tenant_periods")), "tenant-hour", "tenant-hours") +
+                   ", " + counted(held(plan), "invoice", "invoices") + " to hold, " +
                    std::to_string(plan.at("to_draft").size()) + " to draft; ledger " +
                    totals(plan.at("before")) + " -> " + totals(plan.at("after")));
   session.out.note("nothing is written yet: read " + *o.output + ", then `aiq repair apply " +

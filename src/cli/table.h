@@ -18,6 +18,7 @@ struct Column {
   std::string title;
   bool right = false;    // numbers
   bool shrinks = false;  // may be cut to make the table fit
+  bool extra = false;    // may be left out to make it fit, the last one first
 };
 
 struct Cell {
@@ -28,7 +29,9 @@ struct Cell {
 };
 
 // Rows are added page by page; each take() lays out what came since the last one, the first with
-// the titles. Columns keep at least the width they had on earlier pages.
+// the titles. Columns keep at least the width they had on earlier pages. Where the table is too
+// wide, columns without a word to say are left out first; when a later page has one, the titles
+// come again.
 class Table {
  public:
   // `width`: columns of the terminal, nullopt = unlimited (nothing is cut then).
@@ -40,13 +43,16 @@ class Table {
 
  private:
   void fit();
+  [[nodiscard]] std::size_t total() const;
+  [[nodiscard]] bool says_nothing(std::size_t column) const;
+  bool shrink(std::size_t least);
   void append_line(std::string& out, const std::vector<Cell>& row) const;
 
   std::vector<Column> columns_;
   std::optional<std::size_t> width_;
   bool color_;
-  bool titled_ = false;
   std::vector<std::size_t> widths_;
+  std::vector<bool> shown_, titled_;  // titled_: as the last titles had it
   std::vector<std::vector<Cell>> rows_;
 };
 

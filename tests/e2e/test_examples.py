@@ -44,7 +44,7 @@ class Examples(Case):
             timeout=240,
         )
         self.assertEqual(code, 0, text)
-        for words in ("cached", "rate_limited", "completed", "rejected", "tokens in", "Done"):
+        for words in ("avoided_cost", "USD", "rate_limited", "completed", "rejected", "posted:", "Done"):
             self.assertIn(words, text)
         for line in harness.plain_lines(text):
             self.assertLessEqual(len(line), 80, line)

@@ -1,5 +1,6 @@
 // What submit() promises, over a file and in memory.
 
+#include "core/store/price_book.h"
 #include "store/store_fixture.h"
 
 namespace aiq::test {

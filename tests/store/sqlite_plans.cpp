@@ -196,9 +196,10 @@ TEST_CASE("growth: removing one entry costs the same beside many") {
   store->close_attempt(answered(*leased.job, kStart));
   store->db().exec(
       "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-      "INSERT INTO cache_entries SELECT randomblob(32), cache_owner, lane_id, job_id, result_id, "
-      "truncated, created_at, soft_until, hard_until, last_used_at, 0, bytes, tokens "
-      "FROM n, cache_entries");
+      "INSERT INTO cache_entries (cache_key, cache_owner, lane_id, job_id, result_id, truncated, "
+      "created_at, soft_until, hard_until, last_used_at, bytes, tokens) SELECT randomblob(32), "
+      "cache_owner, lane_id, job_id, result_id, truncated, created_at, soft_until, hard_until, "
+      "last_used_at, bytes, tokens FROM n, cache_entries");
   CacheFilter filter;
   filter.cache_key = request("one").keys.cache_key;
   filter.model = "gpt-4o";

@@ -54,6 +54,34 @@ TEST_CASE("table: fits 80 columns by cutting what may be cut, never the numbers"
   CHECK(lines[1].ends_with("3m ago"));
 }
 
+TEST_CASE("table: too wide, it leaves out what says nothing, then what is extra, from the right") {
+  const std::vector<Column> columns = {{"ID"},
+                                       {.title = "KIND", .shrinks = true, .extra = true},
+                                       {"NONE"},
+                                       {.title = "LAST", .extra = true}};
+  const std::string word(10, 'w');
+  const auto titles = [&](std::size_t width, const std::string& none) {
+    Table table(columns, width, false);
+    table.add({word, word, none, word});
+    return lines_of(table.take()).at(0);
+  };
+  CHECK(titles(40, "-") == "ID          KIND        NONE  LAST");
+  CHECK(titles(34, "-") == "ID          KIND        LAST");
+  CHECK(titles(34, "x") == "ID          KIND        NONE");
+  CHECK(titles(23, "0.00") == "ID          KIND");
+  CHECK(titles(10, "") == "ID");
+}
+
+TEST_CASE("table: what was left out comes back with titles when a later page needs it") {
+  Table table({{"ID"}, {"NOTE"}}, 8, false);
+  table.add({std::string("12345"), std::string("-")});
+  CHECK(table.take() == "ID\n12345\n");
+  table.add({std::string("12346"), std::string("-")});
+  CHECK(table.take() == "12346\n");
+  table.add({std::string("12347"), std::string("!")});
+  CHECK(table.take() == "ID     NOTE\n12347  !\n");
+}
+
 TEST_CASE("table: nothing is cut where there is no terminal") {
   Table table(kColumns, std::nullopt, false);
   const std::string model(200, 'm');

@@ -176,7 +176,7 @@ TEST_CASE("registry: what reads the whole file is not for the daemon") {
   Names local;
   for (const Op& op : all_ops())
     if (op.local_only) local.emplace_back(op.name);
-  CHECK(local == Names{"db.info", "db.check", "cost.summary"});
+  CHECK(local == Names{"db.info", "db.check", "cost.summary", "repair.plan"});
   const Failure failure = local_only(*find_op("db.check"));
   CHECK(failure.exit == Exit::usage);
   CHECK(failure.code == "local_only");

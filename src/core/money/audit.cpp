@@ -31,7 +31,7 @@ std::string id_of(const std::string& code, const AuditRow& row) {
   for (const std::string& part : {row.tenant, std::to_string(row.period), row.currency, row.refs,
                                   row.amount ? format_int128(*row.amount) : std::string()})
     text += "\n" + part;
-  return sha256_hex(text).substr(0, 16);
+  return sha256_hex(text).substr(0, 12);
 }
 
 }  // namespace

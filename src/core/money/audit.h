@@ -23,7 +23,7 @@ enum class Severity { error, warn, info };
 [[nodiscard]] AuditScope audit_scope(const Config& config, UnixMs now);
 
 struct Finding {
-  std::string finding_id;  // 16 hex digits, of what it says
+  std::string finding_id;  // 12 hex digits, of what it says
   std::string code;
   Severity severity = Severity::error;
   AuditRow row;

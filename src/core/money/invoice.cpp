@@ -98,12 +98,17 @@ std::optional<Failure> not_billable(Reader& reader, const InvoiceRow& row, UnixM
                     events(unbilled.conflicts) + of +
                         " came again with another payload, and nobody has decided which is right",
                     "`aiq usage conflicts list`, then keep or replace");
+  return std::nullopt;
+}
+
+std::optional<Failure> not_sound(Reader& reader, const InvoiceRow& row, UnixMs now) {
   const AuditScope scope{
       .tenant = row.span.tenant, .from = row.span.start, .to = row.span.end, .now = now};
   if (const std::int64_t errors = unacknowledged_errors(reader.audit(), scope); errors > 0)
     return conflict("audit_errors",
                     "the audit has " + std::to_string(errors) +
-                        (errors == 1 ? " error" : " errors") + of + " that nobody acknowledged",
+                        (errors == 1 ? " error" : " errors") + " of " + row.span.tenant + " in " +
+                        span_text(row.span) + " that nobody acknowledged",
                     "`aiq audit` shows them; `aiq repair plan`, or `aiq audit ack`");
   return std::nullopt;
 }
@@ -123,6 +128,7 @@ Expected<InvoiceRow, Failure> issue(Store& store, InvoiceRow row, const InvoiceA
                                    ", and " + format_money(row.total) +
                                    " is billed for its hours now",
                                "`aiq invoice draft` for its hours brings it up to date")};
+  if (auto why = not_sound(store, row, by.now)) return Unexpected{*std::move(why)};
   row.state = InvoiceState::issued;
   row.issued_at = by.now;
   return row;
