@@ -643,7 +643,8 @@ CREATE TABLE vendors (
   proven     INTEGER NOT NULL CHECK (proven IN (0, 1)),  -- 0: one request at a time
   section    TEXT NOT NULL DEFAULT '',  -- fingerprint of its configuration, secret included
   last_seen  INTEGER,                   -- of the last answer, to a second
-  rate       TEXT NOT NULL DEFAULT '{}' -- what its rate headers said last, JSON
+  rate       TEXT NOT NULL DEFAULT '{}', -- what its rate headers said last, JSON
+  unproven_after INTEGER NOT NULL DEFAULT 0 -- only an attempt with a greater id can prove it
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dead_letters (

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "cli/batch_file.h"
+#include "cli/batch_sender.h"
 #include "cli/batch_slice.h"
 #include "cli/signals.h"
 #include "cli/text.h"
@@ -129,36 +130,73 @@ class Loader {
     return true;
   }
 
+  // What is said to the lines of one pass.
+  struct Pass {
+    bool staged, may_repeat;
+    BatchSlicer slicer;
+    SliceSender sender;
+  };
+
   bool send_lines(bool staged, bool may_repeat) {
     if (file_.can_rewind()) file_.rewind();
     const auto skipped = state_["read_to"].get<std::int64_t>();
-    BatchSlicer slicer(line_bytes_max(session_));
-    slicer.begin_after(skipped);
+    Pass pass{staged, may_repeat, BatchSlicer(line_bytes_max(session_)), SliceSender(session_)};
+    pass.slicer.begin_after(skipped);
     FileLine line;
     while (file_.next(line)) {
-      if (line.number <= slicer.last()) continue;  // it is in
-      if (slicer.is_full_for(line) && !send(slicer, staged, may_repeat)) return false;
-      if (state_["state"] != (staged ? "staging" : "loading")) return true;
-      if (line.number > slicer.last()) slicer.add(line);
+      if (line.number <= pass.slicer.last()) continue;  // it is in
+      if (pass.slicer.is_full_for(line) && !send(pass)) return false;
+      if (!takes_lines(pass)) break;
+      if (line.number > pass.slicer.last()) pass.slicer.add(line);
       progress_.show(line.number, skipped);
     }
-    return slicer.empty() || send(slicer, staged, may_repeat);
+    if (takes_lines(pass) && !pass.slicer.empty() && !send(pass)) return false;
+    while (!pass.sender.empty())
+      if (!settle(pass)) return false;
+    return true;
   }
 
-  bool send(BatchSlicer& slicer, bool staged, bool may_repeat) {
-    Json slice = slicer.take();
+  [[nodiscard]] bool takes_lines(const Pass& pass) const {
+    return state_["state"] == (pass.staged ? "staging" : "loading");
+  }
+
+  bool send(Pass& pass) {
+    while (!pass.sender.has_room())
+      if (!settle(pass)) return false;
+    if (pass.slicer.empty() || !takes_lines(pass)) return true;
+    Json slice = pass.slicer.take();
     slice["options"] = options_;
-    set_flag(slice, "staged", staged);
-    if (!append(std::move(slice), may_repeat)) return false;
-    notes_.add(state_["notes"]);
-    give_way();
-    const auto read_to = state_["read_to"].get<std::int64_t>();
-    if (read_to < slicer.last() && state_["state"] == (staged ? "staging" : "loading")) {
+    set_flag(slice, "staged", pass.staged);
+    slice["batch_id"] = state_["batch_id"];
+    pass.sender.send(std::move(slice));
+    return true;
+  }
+
+  bool settle(Pass& pass) {
+    SliceSender::Settled settled = pass.sender.settle();
+    const auto last = settled.slice["last"].get<std::int64_t>();
+    if (is_too_large(settled)) refuse_its_line(settled.slice);
+    if (!settled.answer && !is_too_large(settled)) {
+      if (is_gone(settled.answer.error(), pass.may_repeat)) return false;
+      throw CommandFailed(std::move(settled.answer).error());
+    }
+    if (settled.answer) take(std::move(*settled.answer));
+    // Not in: refused as a whole, or come before the slice in front of it.
+    if (is_missing(last, pass) && !step("batch.append", pass.may_repeat, settled.slice))
+      return false;
+    if (is_missing(last, pass)) {
       throw CommandFailed({Exit::busy, "batch_changed", "the batch was changed from elsewhere",
                            "run the same command again"});
     }
-    if (read_to > slicer.last()) slicer.begin_after(read_to);  // another loader is ahead
+    notes_.add(state_["notes"]);
+    give_way();
+    const auto read_to = state_["read_to"].get<std::int64_t>();
+    if (read_to > pass.slicer.last()) pass.slicer.begin_after(read_to);  // another loader is ahead
     return true;
+  }
+
+  [[nodiscard]] bool is_missing(std::int64_t last, const Pass& pass) const {
+    return state_["read_to"].get<std::int64_t>() < last && takes_lines(pass);
   }
 
   // Without a daemon this process takes the lock of the file for each slice: others, which look for
@@ -169,23 +207,32 @@ class Loader {
 
   // A line that the daemon does not take at all stands alone in its slice: its configuration has a
   // lower limit than ours.
-  bool append(Json slice, bool may_repeat) {
-    try {
-      return step("batch.append", may_repeat, slice);
-    } catch (const CommandFailed& failed) {
-      if (failed.failure().code != "request_too_large" || slice["lines"].size() != 1) throw;
-    }
+  static bool is_too_large(const SliceSender::Settled& settled) {
+    return !settled.answer && settled.answer.error().code == "request_too_large" &&
+           settled.slice["lines"].size() == 1;
+  }
+
+  static void refuse_its_line(Json& slice) {
     slice["refused"].push_back(
         {slice["lines"][0][0], "too_large", "the line is larger than the daemon takes"});
     slice["lines"] = Json::array();
-    return step("batch.append", may_repeat, std::move(slice));
+  }
+
+  // The answers of two slices may come in either order; `read_to` only grows.
+  void take(Json answer) {
+    if (answer["read_to"].get<std::int64_t>() >= state_["read_to"].get<std::int64_t>())
+      state_ = std::move(answer);
+  }
+
+  static bool is_gone(const Failure& failure, bool may_repeat) {
+    return failure.code == "no_such_batch" && may_repeat;
   }
 
   // False: there is no such batch any more, and the file may be begun anew.
   bool step(const char* op, bool may_repeat, Json in = Json::object()) {
     in["batch_id"] = state_["batch_id"];
     auto answer = session_.try_call(op, in);
-    if (!answer && answer.error().code == "no_such_batch" && may_repeat) return false;
+    if (!answer && is_gone(answer.error(), may_repeat)) return false;
     if (!answer) throw CommandFailed(std::move(answer).error());
     state_ = std::move(*answer);
     return true;

@@ -49,16 +49,26 @@ DurationMs Session::busy_timeout_ms() {
                               : kDefaultMs;
 }
 
+std::unique_ptr<Executor> Session::make_executor() {
+  ExecutorConfig settings;
+  settings.db_path = db_path();
+  settings.socket_path = resolve_socket_path(config(), db_path());
+  settings.busy_timeout_ms = busy_timeout_ms();
+  settings.actor = "uid:" + std::to_string(::getuid());
+  return std::make_unique<Executor>(config(), settings, system_clock(), system_random());
+}
+
 Executor& Session::executor() {
-  if (!executor_) {
-    ExecutorConfig settings;
-    settings.db_path = db_path();
-    settings.socket_path = resolve_socket_path(config(), db_path());
-    settings.busy_timeout_ms = busy_timeout_ms();
-    settings.actor = "uid:" + std::to_string(::getuid());
-    executor_ = std::make_unique<Executor>(config(), settings, system_clock(), system_random());
-  }
+  if (!executor_) executor_ = make_executor();
   return *executor_;
+}
+
+void Session::tell_warnings(Json& answer) {
+  const auto warnings = answer.find("warnings");
+  if (warnings == answer.end()) return;
+  for (const Json& warning : *warnings)
+    if (told_.insert(warning.get<std::string>()).second) out.warn(warning.get<std::string>());
+  answer.erase("warnings");
 }
 
 Expected<Json, Failure> Session::try_call(std::string_view op, const Json& in) {
@@ -69,13 +79,7 @@ Expected<Json, Failure> Session::try_call(std::string_view op, const Json& in) {
     failure.hint = "aiq list shows what is there";
     return Unexpected{std::move(failure)};
   }
-  if (answer && answer->is_object()) {
-    if (const auto warnings = answer->find("warnings"); warnings != answer->end()) {
-      for (const Json& warning : *warnings)
-        out.warn(warning.get<std::string>());
-      answer->erase("warnings");
-    }
-  }
+  if (answer && answer->is_object()) tell_warnings(*answer);
   return answer;
 }
 

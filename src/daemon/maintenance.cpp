@@ -99,7 +99,19 @@ void Maintenance::loop() {
   }
 }
 
+// Holds and retries are kept as times of the wall clock, so that they outlive a restart. Were they
+// left alone when it is set back, they would wait for the same stretch of time again.
+void Maintenance::watch_clock() {
+  const UnixMs now = parts_.clock.wall_ms();
+  const auto by = clock_watch_.set_back(now, parts_.clock.mono_ms());
+  if (!by) return;
+  log_warn("the wall clock was set back, waits are moved with it", {{"by_ms", *by}});
+  parts_.writer.run(WritePriority::control, [&](Store& store) { store.set_back_waits(*by, now); });
+  parts_.dispatcher.wake();
+}
+
 void Maintenance::tick() {
+  watch_clock();
   const MonoMs now = parts_.clock.mono_ms();
   parts_.dispatcher.wake_if_due(parts_.clock.wall_ms());
   if (now >= next_renewal_) {

@@ -4,7 +4,7 @@
 // is over, aggregates.
 //
 // It waits on the monotonic clock, at most a second at a time, and reads the wall clock anew each
-// time: a wall clock that is set back delays nothing for longer than that.
+// time. When that was set back, the times of holds and retries are set back with it.
 
 #include <atomic>
 #include <condition_variable>
@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/random.h"
 #include "core/engine/attempt.h"
+#include "core/engine/clock_watch.h"
 #include "core/engine/dispatcher.h"
 #include "core/engine/runtime.h"
 #include "core/store/prune.h"
@@ -51,6 +52,7 @@ class Maintenance {
   void renew();
   void every_minute();
   void load_batches();
+  void watch_clock();
   void watch_disk();
   void prune_some();
   [[nodiscard]] DurationMs wait_ms() const;
@@ -58,6 +60,7 @@ class Maintenance {
   Parts parts_;
   std::atomic<bool> disk_low_{false}, store_failing_{false};
   MonoMs next_renewal_ = 0, next_second_ = 0, next_minute_ = 0;  // of the thread alone
+  ClockWatch clock_watch_;
   JobId sweep_after_ = 0;
   MonoMs next_pass_ = 0;      // of cleaning up
   PruneCursor prune_cursor_;  // where the pass goes on

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long money takes: N usage events through import, aggregation and rebuild, with the peak of
+"""How long money takes: N usage events through import, aggregation, rebuild and audit, with the peak of
 memory of each command; then 1,000 events more. Not a test: it prints numbers.
 
     AIQ_BIN_DIR=build/release tests/bench/money.py [N]
@@ -78,6 +78,8 @@ def main():
         row("rebuild --verify", done, "cost", "rebuild", "--verify")
         row("summary by hour", done, "cost", "summary")
         row("summary by day in Kolkata", done, "cost", "summary", "--by", "day", "--tz", "Asia/Kolkata")
+        row("audit, all checks", done, "audit")
+        row("audit totals", done, "audit", "totals")
         print(f"database: {os.path.getsize(env['AIQ_DB']) / 2**20:,.0f} MiB")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -59,6 +59,51 @@ TEST_CASE_TEMPLATE("pauses: hold exactly their scope until they end", Place, OnF
   CHECK(left[0].actor == "uid:0");
 }
 
+TEST_CASE_TEMPLATE("vendors: what was sent before the doubt does not end it", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
+  world.submit(request("one"));
+  AttemptClose early = answered(world.lease_only("t1"), world.now);
+  early.proves_vendor = true;
+  world.write([&](Store& st) {
+    st.set_pause(pause_of("openai", "", ""));
+    st.clear_pause("openai", "", "");
+  });
+  CHECK(view_of(world).oldest_start.empty());  // nor by the time it runs
+  world.now += kSecond;
+  world.submit(request("two"));
+  AttemptClose late = answered(world.lease_only("t2"), world.now);
+  late.proves_vendor = true;
+  CHECK(view_of(world).oldest_start.at("openai") == world.now);
+  world.close(early);
+  CHECK_FALSE(is_proven(world, "openai"));
+  world.close(late);
+  CHECK(is_proven(world, "openai"));
+}
+
+TEST_CASE_TEMPLATE("clock: set back, holds and retries wait no longer, dates stand", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  const JobId retried = world.submit(request("retried")).job_id;
+  AttemptClose c = failed(world.lease_only("t1"), world.now, kStart + 5 * kSecond);
+  c.next.hold_until = kStart + 4 * kSecond;
+  world.close(c);
+  NewSubmission dated = request("dated");
+  dated.run_at = kStart + 2 * kSecond;
+  const JobId kept = world.submit(dated).job_id;
+
+  world.now = kStart + kSecond - kHour;
+  world.write([&](Store& st) { st.set_back_waits(kHour, world.now); });
+  CHECK(world.job(retried).run_at == kStart + 5 * kSecond - kHour);
+  CHECK(world.job(kept).run_at == kStart + 2 * kSecond);
+  CHECK(view_of(world).holds.at(0).until == kStart + 4 * kSecond - kHour);
+  world.now += 4 * kSecond;
+  CHECK(world.write([&](Store& st) { return st.promote_due(world.now, 10); }) == 1);
+  CHECK(world.lease_only("t2").job_id == retried);
+  world.expect_sound();
+}
+
 TEST_CASE_TEMPLATE("vendors: proven by an answer, doubted after start, resume and a new section",
                    Place, OnFile, InMemory) {
   World<Place> world;

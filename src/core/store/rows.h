@@ -124,7 +124,8 @@ struct AttemptClose {
   // in this case too.
   Next next;
   std::string pause_reason;  // for result.spent_vendor / spent_model
-  // The vendor's proof (contract 5.1): set when this outcome proves it.
+  // The vendor's proof (contract 5.1): set when this outcome proves it, if the attempt was leased
+  // after the vendor became unproven.
   bool proves_vendor = false;
   std::string price_vendor;  // the vendor's name in the price book, for what a cached answer saves
 };
@@ -169,6 +170,7 @@ struct VendorRow {
   std::string section;
   std::optional<UnixMs> last_seen;
   std::string rate;  // JSON object: what its rate headers said last
+  std::int64_t unproven_after = 0;  // only an attempt with a greater id can prove it
 };
 
 // All that decides what may start now.
@@ -178,7 +180,8 @@ struct AdmissionView {
   std::vector<Pause> pauses;      // in force
   std::vector<RateHold> holds;    // in force
   std::vector<VendorRow> vendors;
-  std::map<std::string, UnixMs> oldest_start;  // by vendor: start of its oldest open attempt
+  // By unproven vendor: start of the oldest of those open attempts that can prove it.
+  std::map<std::string, UnixMs> oldest_start;
   std::optional<UnixMs> next_due;              // earliest run_at still in the future
   // Earliest deadline of a job that waits for anything; past ones too until expire_deadlines().
   std::optional<UnixMs> next_deadline;

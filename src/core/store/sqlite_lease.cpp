@@ -104,7 +104,7 @@ void SqliteStore::expire(JobId job_id, UnixMs now) {
 AdmissionView SqliteStore::admission_view(UnixMs now) {
   AdmissionView view;
   view.lanes = queries_.ready_heads();
-  view.running = queries_.running(&view.oldest_start);
+  view.running = queries_.running();
   std::unordered_map<LaneId, int> in_flight;
   for (const LaneHead& lane : view.running)
     in_flight.emplace(lane.lane.lane_id, lane.in_flight);
@@ -115,6 +115,7 @@ AdmissionView SqliteStore::admission_view(UnixMs now) {
   view.pauses = queries_.pauses_in_force(now);
   view.holds = queries_.holds_in_force(now);
   view.vendors = queries_.vendors();
+  view.oldest_start = queries_.oldest_start(view.vendors, view.running);
   if (Query query(db_, kNextDue, now); query.step()) view.next_due = query.i64(0);
   if (Query query(db_, kNextDeadline); query.step()) view.next_deadline = query.i64(0);
   return view;

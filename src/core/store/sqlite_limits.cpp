@@ -37,8 +37,19 @@ constexpr const char* kInsertVendor =
     "INSERT INTO vendors (vendor, proven) VALUES (?1, 0) ON CONFLICT (vendor) DO NOTHING";
 constexpr const char* kSectionOf = "SELECT section FROM vendors WHERE vendor = ?1";
 constexpr const char* kSetSection = "UPDATE vendors SET section = ?2 WHERE vendor = ?1";
-constexpr const char* kSetProven =
-    "UPDATE vendors SET proven = ?2 WHERE vendor = ?1 AND proven <> ?2";
+constexpr const char* kSetProven = "UPDATE vendors SET proven = 1 WHERE vendor = ?1 AND proven = 0";
+// What was sent before says nothing about what became of it since.
+constexpr const char* kSetUnproven =
+    "UPDATE vendors SET proven = 0, "
+    "unproven_after = (SELECT coalesce(max(attempt_id), 0) FROM attempts) WHERE vendor = ?1";
+constexpr const char* kProve =
+    "UPDATE vendors SET proven = 1 WHERE vendor = ?1 AND proven = 0 AND unproven_after < ?2";
+constexpr const char* kSetBackHolds =
+    "UPDATE rate_holds SET until = until - ?1, set_at = set_at - ?1";
+constexpr const char* kSetBackRetries =
+    "UPDATE jobs SET run_at = run_at - ?1, rank = rank - ?1 WHERE job_id IN "
+    "(SELECT job_id FROM jobs INDEXED BY jobs_due WHERE wait = 'time' AND run_at > ?2 "
+    "AND state = 'retrying')";
 constexpr const char* kNoteRate =
     "INSERT INTO vendors (vendor, proven, last_seen, rate) VALUES (?1, 0, ?2, ?3) "
     "ON CONFLICT (vendor) DO UPDATE SET last_seen = excluded.last_seen, rate = excluded.rate";
@@ -66,7 +77,7 @@ int SqliteStore::clear_pause(const std::string& vendor, const std::string& model
   const bool whole_vendor = !vendor.empty() && model.empty() && tenant.empty();
   const int removed = whole_vendor ? run(db_, kClearVendorPauses, vendor)
                                    : run(db_, kClearPause, vendor, model, tenant);
-  if (removed > 0 && !vendor.empty()) run(db_, kSetProven, vendor, false);
+  if (removed > 0 && !vendor.empty()) run(db_, kSetUnproven, vendor);
   return removed;
 }
 
@@ -88,16 +99,21 @@ void SqliteStore::register_vendor(const std::string& vendor, const std::string& 
     run(db_, kClearAuthPauses, vendor);
     run(db_, kSetSection, vendor, section);
   }
-  if (changed || restart) run(db_, kSetProven, vendor, false);
+  if (changed || restart) run(db_, kSetUnproven, vendor);
 }
 
 void SqliteStore::mark_proven(const std::string& vendor) {
   run(db_, kInsertVendor, vendor);
-  run(db_, kSetProven, vendor, true);
+  run(db_, kSetProven, vendor);
 }
 
 void SqliteStore::note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) {
   run(db_, kNoteRate, vendor, now, rate_json);
+}
+
+void SqliteStore::set_back_waits(DurationMs by, UnixMs now) {
+  run(db_, kSetBackHolds, by);
+  run(db_, kSetBackRetries, by, now);
 }
 
 void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
@@ -113,7 +129,10 @@ void SqliteStore::apply_to_vendor(const AttemptClose& close, const Lane& lane) {
     run(db_, kPauseByVendor, lane.vendor, model, quota ? "vendor_quota" : "auth",
         close.pause_reason, close.now);
   }
-  if (close.proves_vendor) mark_proven(lane.vendor);
+  if (close.proves_vendor) {
+    run(db_, kInsertVendor, lane.vendor);
+    run(db_, kProve, lane.vendor, close.attempt_id);
+  }
   if (close.result.http_status) run(db_, kSeen, lane.vendor, close.now);
 }
 

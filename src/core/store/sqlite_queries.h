@@ -92,7 +92,10 @@ class SqliteQueries {
   // Lanes that a rolled-back transaction made are not there any more.
   void forget_lanes() { lanes_.clear(); }
   std::vector<LaneHead> ready_heads();
-  std::vector<LaneHead> running(std::map<std::string, UnixMs>* oldest_start);
+  std::vector<LaneHead> running();
+  // See AdmissionView.
+  std::map<std::string, UnixMs> oldest_start(const std::vector<VendorRow>& vendors,
+                                             const std::vector<LaneHead>& running);
   std::vector<Pause> pauses_in_force(UnixMs now);
   std::vector<RateHold> holds_in_force(UnixMs now);
   std::vector<VendorRow> vendors();

@@ -1,5 +1,7 @@
 // Reading what decides who may start: lanes, leases, pauses, holds, vendors, locks.
 
+#include <algorithm>
+
 #include "core/base/check.h"
 #include "core/store/sqlite_queries.h"
 
@@ -15,15 +17,19 @@ constexpr const char* kNextHead =
     "SELECT lane_id, rank, job_id FROM jobs INDEXED BY jobs_ready "
     "WHERE wait = 'ready' AND lane_id > ?1 ORDER BY lane_id, rank, job_id LIMIT 1";
 constexpr const char* kRunning =
-    "SELECT lane_id, count(*), min(leased_at) FROM jobs INDEXED BY jobs_leased "
+    "SELECT lane_id, count(*) FROM jobs INDEXED BY jobs_leased "
     "WHERE state = 'processing' GROUP BY lane_id";
+constexpr const char* kOldestStart =
+    "SELECT min(leased_at) FROM jobs INDEXED BY jobs_leased "
+    "WHERE state = 'processing' AND lane_id = ?1 AND open_attempt_id > ?2";
 constexpr const char* kPauses =
     "SELECT vendor, model, tenant, cause, reason, until, actor, created_at FROM pauses "
     "WHERE ?1 IS NULL OR until IS NULL OR until > ?1 ORDER BY pause_id";
 constexpr const char* kHolds =
     "SELECT vendor, model, until FROM rate_holds WHERE until > ?1 ORDER BY vendor, model";
 constexpr const char* kVendors =
-    "SELECT vendor, proven, section, last_seen, rate FROM vendors ORDER BY vendor";
+    "SELECT vendor, proven, section, last_seen, rate, unproven_after FROM vendors "
+    "ORDER BY vendor";
 constexpr const char* kLocks =
     "SELECT name, owner, job_id, acquired_at, expires_at FROM locks ORDER BY name";
 
@@ -76,19 +82,33 @@ std::vector<LaneHead> SqliteQueries::ready_heads() {
   }
 }
 
-std::vector<LaneHead> SqliteQueries::running(std::map<std::string, UnixMs>* oldest_start) {
+std::vector<LaneHead> SqliteQueries::running() {
   std::vector<LaneHead> lanes;
   Query query(db_, kRunning);
   while (query.step()) {
     LaneHead& head = lanes.emplace_back();
     head.lane = lane(query.i64(0));
     head.in_flight = query.i32(1);
-    if (oldest_start == nullptr) continue;
-    const UnixMs start = query.i64(2);
-    const auto [at, added] = oldest_start->emplace(head.lane.vendor, start);
-    if (!added && start < at->second) at->second = start;
   }
   return lanes;
+}
+
+std::map<std::string, UnixMs> SqliteQueries::oldest_start(const std::vector<VendorRow>& vendors,
+                                                          const std::vector<LaneHead>& running) {
+  std::map<std::string, UnixMs> oldest;
+  for (const VendorRow& vendor : vendors) {
+    if (vendor.proven) continue;
+    for (const LaneHead& head : running) {
+      if (head.lane.vendor != vendor.vendor) continue;
+      Query query(db_, kOldestStart, head.lane.lane_id, vendor.unproven_after);
+      AIQ_CHECK(query.step());
+      const auto start = query.opt_i64(0);
+      if (!start) continue;
+      const auto [at, added] = oldest.emplace(vendor.vendor, *start);
+      if (!added) at->second = std::min(at->second, *start);
+    }
+  }
+  return oldest;
 }
 
 std::vector<Pause> SqliteQueries::pauses_in_force(UnixMs now) {
@@ -111,7 +131,8 @@ std::vector<VendorRow> SqliteQueries::vendors() {
   std::vector<VendorRow> rows;
   Query query(db_, kVendors);
   while (query.step()) {
-    rows.push_back({query.text(0), query.flag(1), query.text(2), query.opt_i64(3), query.text(4)});
+    rows.push_back({query.text(0), query.flag(1), query.text(2), query.opt_i64(3), query.text(4),
+                    query.i64(5)});
   }
   return rows;
 }

@@ -129,7 +129,7 @@ StoreStats SqliteQueries::stats(UnixMs now) {
     const UnixMs run_at = query.i64(0);
     if (!stats.oldest_due || run_at < *stats.oldest_due) stats.oldest_due = run_at;
   }
-  stats.running = running(nullptr);
+  stats.running = running();
   stats.pauses = pauses_in_force(now);
   stats.holds = holds_in_force(now);
   stats.vendors = vendors();

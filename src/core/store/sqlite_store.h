@@ -93,6 +93,7 @@ class SqliteStore final : public SqliteReads<Store> {
   void register_vendor(const std::string& vendor, const std::string& section,
                        bool restart) override;
   void mark_proven(const std::string& vendor) override;
+  void set_back_waits(DurationMs by, UnixMs now) override;
   void note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) override;
 
   bool acquire_lock(const std::string& name, const std::string& owner, UnixMs now,

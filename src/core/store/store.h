@@ -179,7 +179,8 @@ class Store : public Reader {
   // waits for a person (auth, vendor_quota): it then has no end, and both reasons.
   virtual void set_pause(const Pause& pause) = 0;
   // Removes the pause of exactly this scope; with `vendor` alone also those of its models.
-  // Returns how many. The vendor becomes unproven when there was one.
+  // Returns how many. The vendor becomes unproven when there was one: only an attempt that is
+  // leased later can prove it.
   virtual int clear_pause(const std::string& vendor, const std::string& model,
                           const std::string& tenant) = 0;
   virtual int clear_expired_pauses(UnixMs now) = 0;
@@ -189,6 +190,9 @@ class Store : public Reader {
   virtual void register_vendor(const std::string& vendor, const std::string& section,
                                bool restart) = 0;
   virtual void mark_proven(const std::string& vendor) = 0;
+  // The wall clock was set back by `by` and is now `now`: what waits for some time, and not for a
+  // date, waits no longer for it. That are holds and retries.
+  virtual void set_back_waits(DurationMs by, UnixMs now) = 0;
   virtual void note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) = 0;
 
   // ---- locks
