@@ -22,6 +22,12 @@ Json daemon_member(Session& session) {
             {"version", nullptr},        {"in_flight", nullptr},
             {"uptime_seconds", nullptr}, {"reasons", Json::array()}};
   }
+  if (!daemon->answers) {
+    return {
+        {"running", true},           {"pid", daemon->pid == 0 ? Json(nullptr) : Json(daemon->pid)},
+        {"version", nullptr},        {"in_flight", nullptr},
+        {"uptime_seconds", nullptr}, {"reasons", Json::array({"no_answer"})}};
+  }
   return {{"running", true},
           {"pid", daemon->pid},
           {"version", daemon->version},
@@ -128,6 +134,7 @@ void print_pauses(Output& out, const Json& pauses) {
 
 std::string daemon_text(const Json& daemon) {
   if (!daemon.at("running").get<bool>()) return "not running";
+  if (daemon.at("version").is_null()) return "running, pid " + member_text(daemon, "pid");
   return "running, pid " + member_text(daemon, "pid") + ", version " +
          member_text(daemon, "version") + ", up " + seconds_text(daemon.at("uptime_seconds")) +
          ", " + member_text(daemon, "in_flight") + " in flight";
@@ -136,6 +143,7 @@ std::string daemon_text(const Json& daemon) {
 // Why a running daemon starts nothing, or not everything.
 std::string reason_text(const std::string& reason) {
   if (reason == "disk_low") return "the disk is low: nothing new is started (daemon.disk_reserve)";
+  if (reason == "no_answer") return "it does not answer: stopped, or stuck in a write";
   if (reason == "storage_failing") return "the database can't be written; see the log of aiqd";
   return reason;
 }

@@ -22,6 +22,13 @@ void add_daemon(Session& session, Json& answer) {
     first("daemon_down", "no daemon answers; start aiqd");
     return;
   }
+  if (!daemon->answers) {
+    first("daemon_down",
+          "aiqd" +
+              (daemon->pid == 0 ? std::string() : " (pid " + std::to_string(daemon->pid) + ")") +
+              " runs but does not answer");
+    return;
+  }
   for (const std::string& reason : daemon->reasons) {
     if (reason.find("disk") != std::string::npos) first("disk_low", reason);
   }

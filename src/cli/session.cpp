@@ -90,7 +90,14 @@ Json Session::call(std::string_view op, const Json& in) {
 }
 
 void Session::require_daemon(const std::string& what) {
-  if (executor().daemon()) return;
+  const auto daemon = executor().daemon();
+  if (daemon && daemon->answers) return;
+  if (daemon) {
+    throw CommandFailed({Exit::busy, "no_answer",
+                         "the daemon of " + db_path() + " runs but does not answer, so " + what +
+                             " would not be answered",
+                         "aiq stats names its process; is it stopped, or its disk stuck?"});
+  }
   throw CommandFailed(
       {Exit::busy, "no_daemon",
        "no daemon is running for " + db_path() + ", so " + what + " would not be answered",

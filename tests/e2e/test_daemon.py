@@ -139,6 +139,51 @@ class Lifecycle(Case):
             self.assertIn(world.http("GET", path)[0], (404, 405), path)
 
 
+    def test_stopped_process_is_named_within_seconds(self):
+        world = self.start()
+        job_id = world.submit("waits", "--delay", "1h")["job_id"]
+        pid = world.stats()["daemon"]["pid"]
+        world.signal(signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            stats = world.aiq("stats", "--json", rc=0)
+            took = time.monotonic() - begun
+            self.assertEqual(stats.json["daemon"]["running"], True)
+            self.assertEqual(stats.json["daemon"]["pid"], pid)
+            self.assertEqual(stats.json["daemon"]["reasons"], ["no_answer"])
+            self.assertEqual(stats.json["jobs"]["queued"], 1)
+            self.assertIn(f"aiqd (pid {pid}) does not answer", stats.err)
+            self.assertLess(took, 2.5 * SLOWER)
+            first, *_ = world.aiq("why", job_id, "--json", rc=0).json["blocked_by"]
+            self.assertEqual(first["code"], "daemon_down")
+            self.assertIn(str(pid), first["detail"])
+            self.assertEqual(world.aiq("run", "--model", GPT, "--prompt", "x", "--json", rc=7).error["code"],
+                             "no_answer")
+        finally:
+            world.signal(signal.SIGCONT)
+        self.assertEqual(world.stats()["daemon"]["reasons"], [])
+
+    def test_clock_set_back_holds_nothing_up(self):
+        world = self.start(
+            rules=[rule({"status": 429, "headers": {"Retry-After": "2"},
+                         "body": {"error": {"code": "rate_limit_exceeded"}}}, times=1),
+                   rule({"status": 500}, times=1)],
+            config={"retry": {"base": "1s", "cap": "1s"}}, daemon=False)
+        clock = world.write("clock", "+0\n")
+        world.start_daemon(env={
+            "LD_PRELOAD": "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+            "FAKETIME_TIMESTAMP_FILE": clock, "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1"})
+        job_id = world.submit("asked to wait, then refused, then answered")["job_id"]
+        wait_until(lambda: len(world.sim.calls()) == 1, 10, "the first call")
+        os.replace(world.write("clock.new", "-3h\n"), clock)
+        job = world.wait_final([job_id], timeout=30)[0]
+        self.assert_outcomes(job, [("rate_limited", "no"), ("server_error", "no"), ("completed", "yes")])
+        self.assertIn("the wall clock was set back", harness.read(world.daemon_log))
+        first, second, _ = [call["at_ms"] for call in world.sim.calls()]
+        self.assertGreaterEqual(second - first, 2000)
+
+
 class Reload(Case):
     def test_changed_key_lifts_the_pause(self):
         world = self.world

@@ -306,6 +306,26 @@ TEST_CASE("executor: reads that depend on the configuration ask the daemon, then
   CHECK(client.ok("submit", kPrompt)["outcome"] == "existing");
 }
 
+TEST_CASE("executor: a daemon that says nothing holds up reads once, for a second") {
+  Client client;
+  client.ok("submit", kPrompt);
+  FakeDaemon daemon(client.socket(), {"?"});
+  const MonoMs begun = system_clock().mono_ms();
+  Json stats = client.ok("stats", Json::object());
+  CHECK(system_clock().mono_ms() - begun >= 1'000);
+  CHECK(stats["jobs"]["queued"] == 1);
+  CHECK(client.executor.where() == Executor::Where::file);
+  REQUIRE(stats["warnings"].size() == 1);
+  CHECK(stats["warnings"][0].get<std::string>().find("does not answer") != std::string::npos);
+  // What is known now is not asked again.
+  stats = client.ok("stats", Json::object());
+  CHECK_FALSE(stats.contains("warnings"));
+  const auto status = client.executor.daemon();
+  REQUIRE(status.has_value());
+  CHECK_FALSE(status->answers);
+  CHECK(daemon.requests().size() == 1);
+}
+
 TEST_CASE("executor: a read that may be long is made from the file") {
   Client client;
   client.ok("submit", kPrompt);

@@ -22,7 +22,7 @@ namespace ops_world {
 class FakeDaemon {
  public:
   // Each reply: a whole HTTP answer; "" = closes after the request was read; "!" = closes without
-  // reading. The last one is repeated.
+  // reading; "?" = reads it and says nothing. The last one is repeated.
   FakeDaemon(const std::string& path, std::vector<std::string> replies)
       : replies_(std::move(replies)), listener_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
@@ -58,7 +58,7 @@ class FakeDaemon {
     while (!stop_) {
       pollfd ready{listener_.get(), POLLIN, 0};
       if (poll(&ready, 1, 20) != 1) continue;
-      const aiq::Fd connection(accept(listener_.get(), nullptr, nullptr));
+      aiq::Fd connection(accept(listener_.get(), nullptr, nullptr));
       if (!connection) continue;
       const std::string& reply = replies_[std::min(next, replies_.size() - 1)];
       ++next;
@@ -67,6 +67,10 @@ class FakeDaemon {
       {
         const std::lock_guard lock(mutex_);
         requests_.push_back(request);
+      }
+      if (reply == "?") {
+        silent_.push_back(std::move(connection));
+        continue;
       }
       (void)aiq::write_all(connection.get(), reply);
     }
@@ -93,6 +97,7 @@ class FakeDaemon {
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
   std::vector<std::string> requests_;  // guarded by mutex_
+  std::vector<aiq::Fd> silent_;        // of the thread
   std::thread thread_;
 };
 

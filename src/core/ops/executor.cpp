@@ -13,8 +13,11 @@ namespace aiq {
 namespace {
 
 constexpr DurationMs kPollMs = 50;
-// A read that the daemon does not answer is made from the file instead.
-constexpr DurationMs kReadTimeoutMs = 5'000;
+// A read that the daemon does not answer is made from the file instead, if that may be opened.
+constexpr DurationMs kReadTimeoutMs = 1'000;
+constexpr DurationMs kOnlyWayTimeoutMs = 5'000;
+// After a question that found no answer, none is asked for this long.
+constexpr DurationMs kSilentMs = 3'000;
 // A living daemon answers in milliseconds; one that was stopped never does.
 constexpr DurationMs kWriteTimeoutMinMs = 1'000;
 // Frames of the log from which on it is moved into the file; the daemon's writer has the same.
@@ -91,6 +94,8 @@ struct Executor::Impl {
   Where where = Where::none;
   std::string fingerprint;  // of `config`, made when it is first needed
   bool warned_of_config = false;
+  bool warned_of_silence = false;
+  MonoMs silent_until = 0;
   FileReader reader;
 
   [[nodiscard]] OpEnv env() const { return {config, clock, random, settings.actor}; }
@@ -99,6 +104,36 @@ struct Executor::Impl {
     if (fingerprint.empty()) fingerprint = config.fingerprint();
     return remote.post(
         {.op = op.name, .body = body, .fingerprint = fingerprint, .timeout_ms = timeout_ms});
+  }
+
+  [[nodiscard]] std::string owner_text() const {
+    const auto holder = OwnerLock::holder(settings.db_path);
+    return holder ? holder->program + " (pid " + std::to_string(holder->pid) + ")"
+                  : "another process";
+  }
+
+  // Asks for what the file can tell as well. nullopt: there is no answer.
+  std::optional<RemoteAnswer> ask_briefly(const Op& op, const std::string& body) {
+    const MonoMs begun = clock.mono_ms();
+    if (begun < silent_until) return std::nullopt;
+    RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
+    if (answer.kind == RemoteAnswer::Kind::answered) return answer;
+    const MonoMs now = clock.mono_ms();
+    if (answer.kind == RemoteAnswer::Kind::broken && now - begun >= kReadTimeoutMs)
+      silent_until = now + kSilentMs;
+    return std::nullopt;
+  }
+
+  std::optional<DaemonStatus> health() {
+    std::optional<DaemonStatus> status = DaemonStatus{.answers = false};
+    if (clock.mono_ms() >= silent_until) {
+      status = remote.health(kReadTimeoutMs);
+      if (status && !status->answers) silent_until = clock.mono_ms() + kSilentMs;
+    }
+    if (status && !status->answers) {
+      if (const auto holder = OwnerLock::holder(settings.db_path)) status->pid = holder->pid;
+    }
+    return status;
   }
 
   // What the daemon said, as the answer of run().
@@ -126,18 +161,22 @@ Expected<Json, Failure> Executor::Impl::read(const Op& op, const Json& in,
                                              const std::string& body) {
   const bool may_be_long = !op.long_with.empty() && in.contains(op.long_with);
   if (op.prefers_daemon && !may_be_long) {
-    RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
-    if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
+    if (auto answer = ask_briefly(op, body)) return finish(std::move(*answer));
   }
   try {
     where = Where::file;
-    return op.read(env(), reader.get(settings.db_path), in);
+    auto out = op.read(env(), reader.get(settings.db_path), in);
+    if (out && clock.mono_ms() < silent_until && !warned_of_silence) {
+      warned_of_silence = true;
+      add_warning(*out, owner_text() + " does not answer; this is read from the file");
+    }
+    return out;
   } catch (const StoreError& error) {
     reader.close();
     if (error.kind() == StoreError::Kind::missing) return read_empty(op, in);
     if (error.kind() == StoreError::Kind::readonly && !op.local_only) {
       // Its owner may read it: a member of the socket's group may ask the daemon.
-      RemoteAnswer answer = ask(op, body, kReadTimeoutMs);
+      RemoteAnswer answer = ask(op, body, kOnlyWayTimeoutMs);
       if (answer.kind == RemoteAnswer::Kind::answered) return finish(std::move(answer));
     }
     return Unexpected{failure_of(error)};
@@ -179,11 +218,9 @@ Failure Executor::Impl::gave_up(const std::optional<Failure>& last) const {
     if (out.hint.empty()) out.hint = "gave up after " + waited + "; try again later";
     return out;
   }
-  std::string who = "another process";
-  if (const auto holder = OwnerLock::holder(settings.db_path))
-    who = holder->program + " (pid " + std::to_string(holder->pid) + ")";
   return {Exit::busy, "busy",
-          who + " owns the database " + settings.db_path + " and was not done within " + waited,
+          owner_text() + " owns the database " + settings.db_path + " and was not done within " +
+              waited,
           "try again, or give it longer with --busy-timeout"};
 }
 
@@ -245,7 +282,7 @@ Expected<Json, Failure> Executor::run(std::string_view name, const Json& in) {
 }
 
 std::optional<DaemonStatus> Executor::daemon() {
-  return impl_->remote.health();
+  return impl_->health();
 }
 
 Executor::Where Executor::where() const {

@@ -2,8 +2,9 @@
 // How `aiq` gets an operation done: in this process, or by the daemon.
 //
 //   read:  the file, opened read-only; by the daemon when the file may not be opened, or first by
-//          the daemon for operations whose answer depends on the configuration. No database yet:
-//          the answer of an empty one, with a warning.
+//          the daemon for operations whose answer depends on the configuration. A daemon that does
+//          not answer within a second is not waited for, with a warning. No database yet: the
+//          answer of an empty one, with a warning.
 //   write: the daemon's socket, then the owner lock and the file, again and again every 50 ms for
 //          `busy_timeout_ms`, then Failure busy (exit 7).
 
@@ -25,7 +26,8 @@ struct ExecutorConfig {
 
 // What GET /healthz of the daemon says.
 struct DaemonStatus {
-  bool ready = false;  // false: recovering or failing, see reasons
+  bool answers = true;  // false: it listens, and says nothing; of the rest only `pid` is known then
+  bool ready = false;   // false: recovering or failing, see reasons
   std::vector<std::string> reasons;
   std::int64_t pid = 0, in_flight = 0, uptime_seconds = 0;
   std::string version, config_fingerprint;
@@ -36,7 +38,8 @@ class Executor {
   Executor(const Config& config, ExecutorConfig settings, Clock& clock, Random& random);
   ~Executor();
   [[nodiscard]] Expected<Json, Failure> run(std::string_view op, const Json& in);
-  // nullopt: nobody answers on the socket.
+  // nullopt: nobody listens on the socket. Waits a second at most for what it says, and for a while
+  // not at all once it said nothing.
   [[nodiscard]] std::optional<DaemonStatus> daemon();
   // Where the last run() was carried out.
   enum class Where { none, file, daemon };

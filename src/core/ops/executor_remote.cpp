@@ -10,8 +10,6 @@
 namespace aiq {
 namespace {
 
-constexpr DurationMs kHealthTimeoutMs = 2'000;
-
 // The library writes to the socket without MSG_NOSIGNAL: a daemon that goes away must not end
 // this process. Blocks SIGPIPE in this thread and takes back the one that a write raised.
 class SigpipeBlocked {
@@ -116,14 +114,18 @@ RemoteAnswer RemoteClient::post(const Call& call) const {
       client.Post("/v1/ops/" + std::string(call.op), headers, call.body, "application/json"));
 }
 
-std::optional<DaemonStatus> RemoteClient::health() const {
+std::optional<DaemonStatus> RemoteClient::health(DurationMs timeout_ms) const {
   const SigpipeBlocked no_signal;
-  httplib::Client client = connect_to(socket_path_, kHealthTimeoutMs);
+  httplib::Client client = connect_to(socket_path_, timeout_ms);
   const auto result = client.Get("/healthz", httplib::Headers{{"Host", "localhost"}});
-  if (!result) return std::nullopt;
+  DaemonStatus out;
+  if (!result) {
+    if (result.error() != httplib::Error::Read) return std::nullopt;
+    out.answers = false;
+    return out;
+  }
   const Json body = Json::parse(result->body, nullptr, /*allow_exceptions=*/false);
   if (!body.is_object()) return std::nullopt;
-  DaemonStatus out;
   out.ready = result->status == 200;
   if (const auto reasons = body.find("reasons"); reasons != body.end() && reasons->is_array()) {
     for (const Json& reason : *reasons)

@@ -33,7 +33,9 @@ class RemoteClient {
     DurationMs timeout_ms = 10'000;  // for each wait: to write, and for the answer
   };
   [[nodiscard]] RemoteAnswer post(const Call& call) const;
-  [[nodiscard]] std::optional<DaemonStatus> health() const;
+  // nullopt: nobody listens. One that took the request and said nothing within `timeout_ms`:
+  // `answers` is false.
+  [[nodiscard]] std::optional<DaemonStatus> health(DurationMs timeout_ms) const;
 
  private:
   std::string socket_path_;
