@@ -61,6 +61,7 @@ TEST_CASE_TEMPLATE("lease: the highest rank goes first, waiting counts", Place, 
 
 TEST_CASE_TEMPLATE("lease: admission sees the heads and what runs", Place, OnFile, InMemory) {
   World<Place> world;
+  world.write([&](Store& st) { st.register_vendor("openai", "s1", true); });
   world.submit(request("a1", "acme"));
   const JobId a2 = world.submit(request("a2", "acme")).job_id;
   const JobId z1 = world.submit(request("z1", "zeta")).job_id;
