@@ -141,8 +141,17 @@ class BatchWait {
   void show_progress() {
     Output& out = session_.out;
     if (!out.shows_progress()) return;
-    out.progress(std::to_string(open_.size()) + " jobs of " + std::to_string(lines_) +
-                 " lines are open, " + short_age(now() - begun_));
+    const auto open = static_cast<std::int64_t>(open_.size());
+    most_open_ = std::max(most_open_, open);
+    const DurationMs took = std::max<DurationMs>(1, now() - begun_);
+    const std::int64_t ended = most_open_ - open;
+    std::string text = std::to_string(open) + " jobs of " + std::to_string(lines_) +
+                       " lines are open, " + short_age(took);
+    if (ended > 0 && took >= kRateAfterMs) {
+      text += ", " + std::to_string(ended * 1000 / took) + " jobs/s, " +
+              short_age(took * open / ended) + " left";
+    }
+    out.progress(text);
   }
 
   bool daemon_is_gone() {
@@ -154,7 +163,10 @@ class BatchWait {
     return missing_ && at - seen_daemon_ >= session_.busy_timeout_ms();
   }
 
+  static constexpr DurationMs kRateAfterMs = 2'000;  // before, a rate says little
+
   Session& session_;
+  std::int64_t most_open_ = 0;
   std::string batch_id_;
   bool any_;
   const std::function<void(const std::string&)>& ended_;
