@@ -76,6 +76,8 @@ CREATE TABLE jobs (
   error_code      TEXT,
   error_message   TEXT,
   error_status    INTEGER,
+  prompt_tokens   INTEGER NOT NULL DEFAULT 0 CHECK (prompt_tokens >= 0),  -- an estimate
+  output_tokens   INTEGER CHECK (output_tokens >= 0),  -- the most that the request asks for
   CHECK ((wait IS NULL) = (state NOT IN ('queued', 'retrying'))),
   CHECK (live = (state IN ('queued', 'retrying', 'processing'))),
   CHECK ((lease_token IS NULL) = (state <> 'processing')),
@@ -635,7 +637,53 @@ CREATE TABLE rate_holds (
   model  TEXT NOT NULL,
   until  INTEGER NOT NULL,
   set_at INTEGER NOT NULL,
+  -- Once it is over those who waited start one after the other.
+  waiting    INTEGER,                  -- how many they were; NULL: not counted yet
+  next_start REAL,                     -- not before
   PRIMARY KEY (vendor, model)
+) STRICT, WITHOUT ROWID;
+
+-- ---- What limits have given out and what vendors have taught: as long as a row is absent, nothing
+-- was taken and nothing is wrong. Numbers of `recent` are explained in src/core/engine.
+
+-- A limit of requests or tokens per minute (engine/rate_window.h).
+CREATE TABLE rate_windows (
+  scope       TEXT NOT NULL CHECK (scope IN ('vendor', 'model', 'tenant')),
+  name        TEXT NOT NULL,           -- vendor; vendor, a space, model; tenant
+  unit        TEXT NOT NULL CHECK (unit IN ('requests', 'tokens')),
+  level       REAL NOT NULL,           -- of the bucket at `at`; below 0: taken ahead of its time
+  at          INTEGER NOT NULL,
+  recent      TEXT NOT NULL,           -- taken by second: 'second:units ...', oldest first
+  reported    INTEGER,                 -- the limit per minute that the vendor told last
+  reported_at INTEGER,
+  PRIMARY KEY (scope, name, unit)
+) STRICT, WITHOUT ROWID;
+
+-- How much of its limits a vendor and model is given after it refused for being asked too much.
+CREATE TABLE vendor_pace (
+  vendor TEXT NOT NULL,
+  model  TEXT NOT NULL,
+  share  REAL NOT NULL CHECK (share > 0 AND share <= 1),  -- at `at`; it grows back with time
+  at     INTEGER NOT NULL,
+  PRIMARY KEY (vendor, model)
+) STRICT, WITHOUT ROWID;
+
+-- The circuit breaker of a vendor and model (engine/breaker.h).
+CREATE TABLE breakers (
+  vendor     TEXT NOT NULL,
+  model      TEXT NOT NULL,
+  open_until INTEGER,                  -- NULL: closed. Afterwards a few requests probe
+  streak     INTEGER NOT NULL,         -- how often it opened again without having closed
+  probes_ok  INTEGER NOT NULL,
+  recent     TEXT NOT NULL,            -- 'second:answered:failed ...' since the first failure
+  PRIMARY KEY (vendor, model)
+) STRICT, WITHOUT ROWID;
+
+-- Weighted fair share over tenants (engine/fair_share.h). The row of tenant '' is the clock.
+CREATE TABLE tenant_shares (
+  tenant    TEXT PRIMARY KEY NOT NULL,
+  served_at INTEGER NOT NULL,          -- last start of one of its jobs
+  finish    REAL NOT NULL              -- virtual time up to which it has had its share
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE vendors (

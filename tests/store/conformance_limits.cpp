@@ -276,8 +276,73 @@ TEST_CASE_TEMPLATE("holds: the newest answer that asks for a wait decides", Plac
   CHECK(holds[0].vendor == "openai");
   CHECK(holds[0].model == "gpt-4o");
   CHECK(holds[0].until == world.now + 2 * kSecond);
+  // Over: for a while starts are spread, then nothing is left of it.
   world.now += 2 * kSecond;
+  CHECK(view_of(world).holds.size() == 1);
+  CHECK(world.store().stats(world.now).holds.empty());
+  world.now += spread_ms(2 * kSecond);
   CHECK(view_of(world).holds.empty());
+}
+
+TEST_CASE_TEMPLATE("holds: those who waited are counted once it is over, and the count is kept",
+                   Place, OnFile, InMemory) {
+  World<Place> world;
+  for (const char* text : {"one", "two", "three"})
+    world.submit(request(text));
+  AttemptClose c = failed(world.lease_only("t1"), world.now, world.now + 4 * kSecond);
+  c.next.hold_until = world.now + 3 * kSecond;
+  c.result.retry_after_ms = 3 * kSecond;
+  world.close(c);
+  CHECK_FALSE(view_of(world).holds.at(0).waiting.has_value());
+  world.now += 3 * kSecond;
+  RateHold hold = view_of(world).holds.at(0);
+  CHECK(hold.waiting == 3);  // two are ready, one is due while they start
+  hold.next_start = static_cast<double>(world.now) + 0.5;
+  world.write([&](Store& st) { st.save_spread(hold); });
+  world.submit(request("four"));
+  CHECK(view_of(world).holds.at(0).waiting == 3);
+  CHECK(view_of(world).holds.at(0).next_start == static_cast<double>(world.now) + 0.5);
+  world.expect_sound();
+}
+
+TEST_CASE_TEMPLATE("limits: what was taken and taught comes back as it was stored", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  world.submit(request("one"));
+  CHECK_FALSE(world.store().rate("vendor", "openai", "tokens").has_value());
+  RateRow rate{"vendor", "openai", "tokens", -2.5, kStart, "5:7 6:8", 60'000, kStart + 1};
+  world.write([&](Store& st) {
+    st.save_rate(rate);
+    st.save_pace({"openai", "gpt-4o", 0.25, kStart});
+    st.save_breaker({"openai", "gpt-4o", kStart + 9, 2, 1, "5:0:7"});
+    st.save_share({"default", kStart, 3.5});
+    st.save_share({"", kStart, 2.5});
+    st.save_share({"other", kStart, 9});
+  });
+  const AdmissionView view = view_of(world);
+  REQUIRE(view.rates.size() == 1);
+  CHECK(view.rates[0].level == -2.5);
+  CHECK(view.rates[0].recent == "5:7 6:8");
+  CHECK(view.rates[0].reported == 60'000);
+  CHECK(view.rates[0].reported_at == kStart + 1);
+  CHECK(view.paces.at(0).share == 0.25);
+  CHECK(view.breakers.at(0).open_until == kStart + 9);
+  CHECK(view.breakers.at(0).streak == 2);
+  CHECK(view.breakers.at(0).recent == "5:0:7");
+  REQUIRE(view.shares.size() == 2);  // the clock, and the tenants that have a job ready
+  CHECK(view.shares[0].tenant.empty());
+  CHECK(view.shares[1].tenant == "default");
+  CHECK(view.shares[1].finish == 3.5);
+  rate.recent.clear();
+  rate.reported.reset();
+  world.write([&](Store& st) {
+    st.save_rate(rate);
+    st.drop_breaker("openai", "gpt-4o");
+  });
+  CHECK(world.store().rate("vendor", "openai", "tokens")->recent.empty());
+  CHECK_FALSE(world.store().rate("vendor", "openai", "tokens")->reported.has_value());
+  CHECK_FALSE(world.store().breaker("openai", "gpt-4o").has_value());
+  CHECK(world.store().pace("openai", "gpt-4o")->at == kStart);
 }
 
 TEST_CASE_TEMPLATE("locks: one holder until release, expiry or a break", Place, OnFile, InMemory) {

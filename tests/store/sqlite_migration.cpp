@@ -155,6 +155,36 @@ TEST_CASE("migration: a file of version 1 becomes what a new one is, and keeps i
   CHECK_THROWS(migrated.db().exec("UPDATE usage_events SET units = 1"));
 }
 
+TEST_CASE("migration: jobs of version 2 that wait are taken by their bytes") {
+  const TempFolder folder;
+  {
+    SQLite::Database db(folder.file(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec(text_of(AIQ_SOURCE_DIR "/tests/store/schema_v2.sql"));
+    db.exec(R"sql(
+      PRAGMA application_id = 0x61697100; PRAGMA user_version = 2;
+      INSERT INTO lanes (tenant, vendor, model) VALUES ('t', 'openai', 'gpt-4o');
+      INSERT INTO jobs (lane_id, kind, endpoint, state, wait, live, priority, rank, created_at,
+        run_at, max_attempts, idempotency_key, cache_key, cache_owner, cache_read, cache_store,
+        coalesce, soft_ttl, hard_ttl, correlation_id)
+        VALUES (1, 'request', 'chat', 'queued', 'ready', 1, 0, 1, 1, 1, 5, zeroblob(32),
+          zeroblob(32), 'tenant:t', 1, 1, 1, 1, 1, 'c3');
+      UPDATE job_counts SET n = 1 WHERE state = 'queued';
+      INSERT INTO requests (job_id, body) VALUES (1, zeroblob(41));
+      INSERT INTO vendors (vendor, proven) VALUES ('openai', 1);
+      INSERT INTO rate_holds VALUES ('openai', 'gpt-4o', 5, 4);
+    )sql");
+  }
+  const MigrationReport report = migrate_database(folder.file(), {}, kStart);
+  CHECK(report.from == 2);
+  SqliteStore migrated(folder.file(), {}, kStart, false);
+  SqliteStore fresh(":memory:", {}, kStart, false);
+  CHECK(schema_of(migrated.db()) == schema_of(fresh.db()));
+  CHECK(columns_of(migrated.db()) == columns_of(fresh.db()));
+  CHECK(migrated.check() == std::vector<std::string>{});
+  CHECK(migrated.job(1)->prompt_tokens == 11);
+  CHECK_FALSE(migrated.job(1)->output_tokens.has_value());
+}
+
 TEST_CASE("migration: of what is up to date is nothing") {
   const TempFolder folder;
   (void)open_store(folder.file(), {}, kStart, false);

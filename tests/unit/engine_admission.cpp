@@ -55,10 +55,13 @@ std::vector<LaneId> order(const Config& config, const AdmissionView& view, std::
 
 }  // namespace
 
-TEST_CASE("admission: the smallest rank goes first, then the smallest job id") {
+TEST_CASE("admission: of a tenant the smallest rank goes first, then the smallest job id") {
   const Config config = two_vendors();
-  auto view = proven_view({head(1, "t", "a", "m", 30), head(2, "u", "b", "m", 10)});
+  auto view = proven_view({head(1, "t", "a", "m", 30), head(2, "t", "b", "m", 10)});
   CHECK(order(config, view) == std::vector<LaneId>{2, 2, 1, 1});
+  // Between tenants of equal priority in turn, whoever came first.
+  view = proven_view({head(1, "t", "a", "m", 30), head(2, "u", "b", "m", 10)});
+  CHECK(order(config, view) == std::vector<LaneId>{2, 1, 2, 1});
   view = proven_view({head(2, "u", "a", "m", 10), head(1, "t", "a", "n", 10)});
   CHECK(order(config, view, 1) == std::vector<LaneId>{1});
 }
@@ -165,8 +168,114 @@ TEST_CASE("admission: a wait that a vendor asked for holds its vendor and model 
   CHECK(order(config, view) == std::vector<LaneId>{2, 2});
   Admission admission(config, view, kNow);
   CHECK(admission.next_opening() == kNow + 250);
-  view.holds[0].until = kNow;
+  view.holds.clear();  // as when it is long over
   CHECK(order(config, view) == std::vector<LaneId>{1, 1});
+}
+
+TEST_CASE("admission: when a wait is over, those who waited start one after the other") {
+  Config config = two_vendors();
+  config.vendors["a"].max_in_flight = 100;
+  auto view = proven_view({head(1, "t", "a", "m", 1)});
+  view.holds = {
+      {.vendor = "a", .model = "m", .until = kNow, .set_at = kNow - 6'000, .waiting = 20}};
+  std::vector<UnixMs> starts;
+  for (UnixMs now = kNow; now < kNow + 2'000; ++now) {
+    Admission admission(config, view, now);
+    if (now >= kNow + view.holds[0].spread()) break;
+    while (admission.next()) {
+      starts.push_back(now);
+      admission.started(view.lanes[0]);
+    }
+    for (const RateHold& spread : admission.changes().spreads)
+      view.holds[0] = spread;
+    REQUIRE(admission.next_opening().value() <= now + 101);
+  }
+  // A third of the wait, 2 s, in 20 steps.
+  REQUIRE(starts.size() == 20);
+  for (std::size_t i = 1; i < starts.size(); ++i)
+    CHECK(starts[i] - starts[i - 1] == 100);
+}
+
+TEST_CASE("admission: limits per minute of vendor, model and tenant hold together") {
+  struct Row {
+    const char* what;
+    void (*limit)(Config&);
+  };
+  const Row rows[] = {
+      {"vendor", [](Config& c) { c.vendors["a"].rpm = 100; }},
+      {"model", [](Config& c) { c.models["m"].rpm = 100; }},
+      {"tenant", [](Config& c) { c.tenants["t"].rpm = 100; }},
+      {"tokens of the vendor", [](Config& c) { c.vendors["a"].tpm = 1'000; }},
+      {"tokens of the model", [](Config& c) { c.models["m"].tpm = 1'000; }},
+      {"tokens of the tenant", [](Config& c) { c.tenants["t"].tpm = 1'000; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    Config config = two_vendors();
+    config.vendors["a"].max_in_flight = 0;
+    row.limit(config);
+    auto view = proven_view({head(1, "t", "a", "m", 1)});
+    view.lanes[0].prompt_tokens = 4;
+    view.lanes[0].output_tokens = 6;
+    CHECK(order(config, view).size() == 4);  // 4 % of 100, of 1,000
+    Admission admission(config, view, kNow);
+    while (admission.next())
+      admission.started(view.lanes[0]);
+    REQUIRE(admission.changes().rates.size() == 1);
+    CHECK(admission.next_opening().value() == kNow + 636);  // 61 s / 96
+    view.rates = admission.changes().rates;
+    CHECK(order(config, view).empty());
+    Admission later(config, view, kNow + 636);
+    CHECK(later.next() == 1);
+    const auto blocks = Admission(config, view, kNow).explain(view.lanes[0]);
+    REQUIRE(blocks.size() == 1);
+    CHECK(blocks[0].code == "rate_limited");
+    CHECK(blocks[0].until == kNow + 636);
+  }
+}
+
+TEST_CASE("admission: who waits for a limit is not overtaken by smaller ones") {
+  Config config = two_vendors();
+  config.vendors["a"].tpm = 1'000;
+  config.vendors["a"].max_in_flight = 0;
+  auto view = proven_view({head(1, "t", "a", "m", 1), head(2, "t", "a", "n", 2)});
+  view.lanes[0].prompt_tokens = 30;
+  view.lanes[1].prompt_tokens = 1;
+  CHECK(order(config, view) == std::vector<LaneId>{1});
+}
+
+TEST_CASE("admission: a vendor that told a smaller limit, or refused, gets less") {
+  Config config = two_vendors();
+  config.vendors["a"].max_in_flight = 100;
+  auto view = proven_view({head(1, "t", "a", "m", 1)});
+  view.rates = {{.scope = "model",
+                 .name = "a m",
+                 .unit = "requests",
+                 .level = 100,
+                 .at = kNow,
+                 .reported = 50,
+                 .reported_at = kNow}};
+  CHECK(order(config, view).size() == 2);  // 4 % of 50, though nothing is configured
+  view.rates[0].reported_at = kNow - kReportedForMs;
+  CHECK(order(config, view).size() == 50);
+  view.rates.clear();
+  view.paces = {{.vendor = "a", .model = "m", .share = 0.25, .at = kNow}};
+  CHECK(order(config, view).size() == 25);
+  view.paces[0].at = kNow - 60'000;  // half the way back
+  CHECK(order(config, view, 200).size() == 75);
+}
+
+TEST_CASE("admission: an open breaker closes its vendor and model, then lets probes through") {
+  Config config = two_vendors();
+  config.vendors["a"].max_in_flight = 100;
+  auto view = proven_view({head(1, "t", "a", "m", 1), head(2, "t", "a", "n", 2)});
+  view.breakers = {{.vendor = "a", .model = "m", .open_until = kNow + 900}};
+  CHECK(order(config, view, 3) == std::vector<LaneId>{2, 2, 2});
+  Admission admission(config, view, kNow);
+  CHECK(admission.next_opening() == kNow + 900);
+  CHECK(admission.explain(view.lanes[0]).at(0).code == "breaker_open");
+  view.breakers[0].open_until = kNow;
+  CHECK(order(config, view, 4) == std::vector<LaneId>{1, 1, 2, 2});
 }
 
 TEST_CASE("admission: a vendor without a section and a disabled tenant start nothing") {

@@ -143,6 +143,7 @@ TEST_CASE("vendor: limits, state and models") {
   const Json& vendor = row_of(rows, "vendor", "main");
   CHECK(keys_of(vendor) == Names{"vendor", "api", "base_url", "state", "reason", "until",
                                  "in_flight", "max_in_flight", "rpm", "tpm", "last_seen", "rate",
+                                 "limits",
                                  "models"});
   CHECK(vendor["api"] == "openai");
   CHECK(vendor["max_in_flight"] == 9);
@@ -153,7 +154,9 @@ TEST_CASE("vendor: limits, state and models") {
                                           {"state", "ok"},
                                           {"reason", nullptr},
                                           {"until", nullptr},
-                                          {"in_flight", 0}}}));
+                                          {"in_flight", 0},
+                                               {"limits", Json::object()},
+                                               {"pace", 1.0}}}));
   world.store->begin();
   world.store->register_vendor("main", "section", true);
   world.store->mark_proven("main");

@@ -4,6 +4,7 @@
 
 #include "core/base/check.h"
 #include "core/base/log.h"
+#include "core/engine/rate_limits.h"
 
 namespace aiq {
 
@@ -174,25 +175,51 @@ void AttemptRunner::decide_and_close(const RunningPtr& running, VendorReply repl
                               job.counters, running->runtime->config.retry, job.max_attempts,
                               job.deadline, close->now, parts_.random);
   }
-  this->close(std::move(close), running, rate_to_json(reply.rate));
+  this->close(std::move(close), running, reply.rate);
+}
+
+EndedRequest AttemptRunner::ended_of(const Running& running, const AttemptClose& close,
+                                     const RateReport& rate) {
+  const LeasedJob& job = running.job;
+  const AttemptResult& result = close.result;
+  EndedRequest ended;
+  ended.lane = job.lane;
+  ended.outcome = result.outcome;
+  ended.started_at = job.started_at;
+  ended.sent = result.billed != Billed::no || result.http_status.has_value();
+  ended.taken_tokens =
+      tokens_of(running.runtime->config, job.lane.model, job.prompt_tokens, job.output_tokens);
+  if (result.usage_state == UsageState::ok) {
+    const Usage& usage = result.usage;
+    ended.prompt_tokens = usage[Meter::input] + usage[Meter::cache_read] +
+                          usage[Meter::cache_write_5m] + usage[Meter::cache_write_1h];
+    ended.output_tokens = usage[Meter::output];
+  }
+  ended.output_limit = job.output_tokens;
+  ended.rate = rate;
+  return ended;
 }
 
 void AttemptRunner::close(std::shared_ptr<AttemptClose> close, RunningPtr running,
-                          std::string rate_json) {
+                          RateReport rate) {
+  std::string rate_json = rate_to_json(rate);
+  EndedRequest ended = ended_of(*running, *close, rate);
   auto outcome = std::make_shared<CloseOutcome>();
   parts_.writer.post(
       WritePriority::completion,
-      [close, outcome, running, rate_json](Store& store) {
+      [close, outcome, running, rate_json = std::move(rate_json),
+       ended = std::move(ended)](Store& store) {
         *outcome = store.close_attempt(*close);
+        learn_from(store, running->runtime->config, ended, close->now);
         if (!rate_json.empty()) store.note_rate(running->job.lane.vendor, rate_json, close->now);
       },
-      [this, close, outcome, running, rate_json](std::exception_ptr error) {
+      [this, close, outcome, running, rate](std::exception_ptr error) {
         if (!error) return closed(close, running, *outcome);
         // A paid answer is never dropped because the disk is full: it waits in memory.
         log_error("answer could not be stored, trying again",
                   {{"job_id", std::to_string(close->job_id)}, {"error", words_of(error)}});
         const std::lock_guard guard(mutex_);
-        unstored_.push_back({close, running, rate_json});
+        unstored_.push_back({close, running, rate});
       });
 }
 
@@ -213,7 +240,7 @@ std::size_t AttemptRunner::retry_unstored() {
     again.swap(unstored_);
   }
   for (Unstored& item : again) {
-    close(std::move(item.close), std::move(item.running), std::move(item.rate_json));
+    close(std::move(item.close), std::move(item.running), item.rate);
   }
   return again.size();
 }

@@ -17,6 +17,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/random.h"
+#include "core/engine/flow.h"
 #include "core/engine/runtime.h"
 #include "core/net/transport.h"
 #include "core/store/rows.h"
@@ -67,14 +68,16 @@ class AttemptRunner {
   [[nodiscard]] VendorCall call_of(const LeasedJob& job) const;
   void answered(const RunningPtr& running, const HttpResult& result);
   void decide_and_close(const RunningPtr& running, VendorReply reply);
-  void close(std::shared_ptr<AttemptClose> close, RunningPtr running, std::string rate_json);
+  void close(std::shared_ptr<AttemptClose> close, RunningPtr running, RateReport rate);
+  [[nodiscard]] static EndedRequest ended_of(const Running& running, const AttemptClose& close,
+                                             const RateReport& rate);
   void closed(const std::shared_ptr<AttemptClose>& close, const RunningPtr& running,
               const CloseOutcome& outcome);
 
   struct Unstored {
     std::shared_ptr<AttemptClose> close;
     RunningPtr running;
-    std::string rate_json;
+    RateReport rate;
   };
 
   Parts parts_;

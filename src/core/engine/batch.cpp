@@ -202,6 +202,8 @@ std::string print_staged(const BatchLine& line) {
                     {"run_at", s.run_at},
                     {"deadline", or_null(s.deadline)},
                     {"max_attempts", s.max_attempts},
+                    {"prompt_tokens", s.prompt_tokens},
+                    {"output_tokens", or_null(s.output_tokens)},
                     {"cache_read", s.cache.read},
                     {"cache_store", s.cache.store},
                     {"coalesce", s.cache.coalesce},
@@ -235,6 +237,10 @@ BatchLine parse_staged(std::string_view text) {
   in.at("run_at").get_to(s.run_at);
   s.deadline = whole_or_none(in.at("deadline"));
   in.at("max_attempts").get_to(s.max_attempts);
+  // Lines staged by a version that did not have them.
+  s.prompt_tokens = in.value("prompt_tokens", std::int64_t{0});
+  if (const auto found = in.find("output_tokens"); found != in.end())
+    s.output_tokens = whole_or_none(*found);
   in.at("cache_read").get_to(s.cache.read);
   in.at("cache_store").get_to(s.cache.store);
   in.at("coalesce").get_to(s.cache.coalesce);

@@ -114,6 +114,13 @@ void Dispatcher::lease_all(Store& store, UnixMs now) {
       admission.passed(head);
     }
   }
+  const Admission::Changes changes = admission.changes();
+  for (const RateRow& row : changes.rates)
+    store.save_rate(row);
+  for (const RateHold& hold : changes.spreads)
+    store.save_spread(hold);
+  for (const ShareRow& row : changes.shares)
+    store.save_share(row);
   if (const auto opening = admission.next_opening()) {
     wake_at_ = wake_at_ ? std::min(*wake_at_, *opening) : opening;
   }

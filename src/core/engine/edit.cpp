@@ -111,6 +111,8 @@ Expected<DeadLetterEdit, Failure> prepare_edit(const Config& config, const std::
                         .body = std::move(s.body),
                         .keys = std::move(s.keys),
                         .cache_owner = std::move(s.cache_owner),
+                        .prompt_tokens = s.prompt_tokens,
+                        .output_tokens = s.output_tokens,
                         .cache_read = s.cache.read,
                         .cache_store = s.cache.store};
 }

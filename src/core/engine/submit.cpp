@@ -347,9 +347,11 @@ Expected<PreparedSubmission, Failure> prepare_submission(const Config& config,
 
   const auto bytes = static_cast<std::int64_t>(body.sent.size());
   out.prompt_tokens_estimate = (bytes + kBytesPerToken - 1) / kBytesPerToken;
-  out.output_limit = body.output_limit;
+  s.prompt_tokens = out.prompt_tokens_estimate;
+  s.output_tokens = body.output_tokens();
+  out.output_limit = s.output_tokens;
   const std::int64_t configured = config.model(s.model).max_output_tokens;
-  if (!out.output_limit && configured > 0) out.output_limit = configured;
+  if (!out.output_limit && configured > 0) out.output_limit = configured * body.choices;
   s.body = std::move(body.sent);
   return out;
 }

@@ -68,6 +68,9 @@ void read_member(CheckedBody& out, const std::string& name, std::string_view tex
     // Which of several a vendor obeys is its own matter: budgets need the largest.
     const auto limit = whole_number(scalar(text));
     if (limit && (!out.output_limit || *limit > *out.output_limit)) out.output_limit = limit;
+  } else if (name == "n") {
+    const auto choices = whole_number(scalar(text));
+    if (choices && *choices >= 1 && *choices <= kChoicesMax) out.choices = *choices;
   }
 }
 
@@ -98,6 +101,12 @@ std::optional<Endpoint> parse_endpoint(std::string_view name) {
     if (kEndpointNames[i] == name) return static_cast<Endpoint>(i);
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> CheckedBody::output_tokens() const {
+  if (!output_limit) return std::nullopt;
+  constexpr std::int64_t kMost = INT64_MAX / kChoicesMax;
+  return std::clamp<std::int64_t>(*output_limit, 0, kMost) * choices;
 }
 
 Expected<CheckedBody, InvalidRequest> check_body(std::string_view body) {

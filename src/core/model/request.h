@@ -66,8 +66,13 @@ struct CheckedBody {
   std::string canonical;        // without kIgnoredMembers
   std::string cache_canonical;  // and without kCacheIgnoredMember
   std::optional<std::int64_t> output_limit;  // max_tokens, max_completion_tokens, max_output_tokens
+  std::int64_t choices = 1;                  // n: answers, each up to the output limit
   std::optional<double> temperature;
+
+  // For all choices together; nullopt: the request sets no limit.
+  [[nodiscard]] std::optional<std::int64_t> output_tokens() const;
 };
+inline constexpr std::int64_t kChoicesMax = 1'000'000;
 [[nodiscard]] Expected<CheckedBody, InvalidRequest> check_body(std::string_view body);
 
 [[nodiscard]] RequestKeys derive_keys(const KeyInputs& inputs, const CheckedBody& body);

@@ -68,4 +68,12 @@ struct EndedAttempt {
                                const RetryPolicy& policy, int max_attempts,
                                std::optional<UnixMs> deadline, UnixMs now, Random& random);
 
+// After a wait of `wait_ms` that all jobs of a vendor and model had to respect, their starts are
+// spread evenly over this long.
+inline constexpr DurationMs kSpreadMinMs = 1'500;
+inline constexpr DurationMs kSpreadPart = 3;
+[[nodiscard]] constexpr DurationMs spread_ms(DurationMs wait_ms) {
+  return wait_ms / kSpreadPart > kSpreadMinMs ? wait_ms / kSpreadPart : kSpreadMinMs;
+}
+
 }  // namespace aiq

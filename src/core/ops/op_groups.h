@@ -42,8 +42,9 @@ namespace aiq {
 [[nodiscard]] Expected<SubmitInput, Failure> submit_input_of(const Json& in);
 
 // State of a vendor or, with `model`, of one of its models, from what the store knows.
-// {"state","reason","until"}: paused before unproven before ok.
-[[nodiscard]] Json vendor_state(const StoreStats& stats, const std::string& vendor);
+// {"state","reason","until"}: paused before breaker_open (of a model at least) before
+// unproven before ok.
+[[nodiscard]] Json vendor_state(const StoreStats& stats, const std::string& vendor, UnixMs now);
 [[nodiscard]] int vendor_in_flight(const StoreStats& stats, const std::string& vendor);
 // Names of the configured vendors and of those that the database knows besides, in order.
 [[nodiscard]] std::vector<std::string> vendor_names(const Config& config, const StoreStats& stats);

@@ -79,9 +79,15 @@ std::vector<Block> blocks_of(const OpEnv& env, Reader& reader, const JobRow& job
   view.pauses = stats.pauses;
   view.holds = stats.holds;
   view.vendors = stats.vendors;
-  const Admission admission(env.config, view, now);
-  const Lane lane{.lane_id = 0, .tenant = job.tenant, .vendor = job.vendor, .model = job.model};
-  for (Block& block : admission.explain(lane))
+  view.rates = stats.rates;
+  view.paces = stats.paces;
+  view.breakers = stats.breakers;
+  Admission admission(env.config, view, now);
+  LaneHead own;
+  own.lane = {.lane_id = 0, .tenant = job.tenant, .vendor = job.vendor, .model = job.model};
+  own.prompt_tokens = job.prompt_tokens;
+  own.output_tokens = job.output_tokens;
+  for (Block& block : admission.explain(own))
     blocks.push_back(std::move(block));
   if (!blocks.empty() || job.wait != "ready") return blocks;
   int running = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/engine/breaker.h"
 #include "core/ops/op_groups.h"
 
 namespace aiq {
@@ -30,11 +31,11 @@ Json json_groups(const std::vector<StatsGroup>& groups, const std::string& by) {
   return out;
 }
 
-Json json_vendors(const Config& config, const StoreStats& stats) {
+Json json_vendors(const Config& config, const StoreStats& stats, UnixMs now) {
   Json out = Json::array();
   for (const std::string& vendor : vendor_names(config, stats)) {
     Json row = {{"vendor", vendor}};
-    row.update(vendor_state(stats, vendor));
+    row.update(vendor_state(stats, vendor, now));
     row["in_flight"] = vendor_in_flight(stats, vendor);
     out.push_back(std::move(row));
   }
@@ -61,7 +62,7 @@ Expected<Json, Failure> stats(const OpEnv& env, Reader& reader, const Json& json
   out["jobs"] = std::move(jobs);
   out["oldest_queued_seconds"] =
       s.oldest_due ? Json(std::max<UnixMs>(0, now - *s.oldest_due) / 1000) : Json(nullptr);
-  out["vendors"] = json_vendors(env.config, s);
+  out["vendors"] = json_vendors(env.config, s, now);
   out["pauses"] = std::move(pauses);
   out["cache"] = json_cache_stats(s.cache);
   out["dlq_open"] = s.dlq_open;
@@ -96,12 +97,18 @@ int vendor_in_flight(const StoreStats& stats, const std::string& vendor) {
   return total;
 }
 
-Json vendor_state(const StoreStats& stats, const std::string& vendor) {
+Json vendor_state(const StoreStats& stats, const std::string& vendor, UnixMs now) {
   for (const Pause& pause : stats.pauses) {
     if (pause.vendor == vendor && pause.model.empty() && pause.tenant.empty())
       return {{"state", "paused"},
               {"reason", json_text(pause.reason)},
               {"until", json_time(pause.until)}};
+  }
+  for (const BreakerRow& row : stats.breakers) {
+    if (row.vendor == vendor && Breaker(row).state(now) != Breaker::State::closed)
+      return {{"state", "breaker_open"},
+              {"reason", "too many requests for " + row.model + " failed"},
+              {"until", json_time(row.open_until)}};
   }
   const bool proven =
       std::any_of(stats.vendors.begin(), stats.vendors.end(),

@@ -39,7 +39,9 @@ struct NewSubmission {
   UnixMs run_at = 0;  // <= now: at once
   std::optional<UnixMs> deadline;
   int max_attempts = 5;
-  CacheControl cache;  // policy applied: read/store/coalesce say what holds
+  std::int64_t prompt_tokens = 0;             // an estimate
+  std::optional<std::int64_t> output_tokens;  // the most that the request asks for
+  CacheControl cache;                         // policy applied: read/store/coalesce say what holds
   DurationMs soft_ttl_ms = 0, hard_ttl_ms = 0;  // jitter applied
   bool resubmit = false;                       // also where a rejected dead letter has the same key
   std::string actor;                           // "uid:1000"
@@ -80,6 +82,8 @@ struct LeasedJob {
   Endpoint endpoint = Endpoint::chat;
   std::string body;
   int generation = 1, attempt = 1, max_attempts = 5;
+  std::int64_t prompt_tokens = 0;
+  std::optional<std::int64_t> output_tokens;
   AttemptId attempt_id = 0;
   std::string token;
   AttemptCounters counters;                           // before this attempt
@@ -145,9 +149,13 @@ struct OpenLease {
 
 struct LaneHead {
   Lane lane;
-  std::int64_t rank = 0;  // of its first ready job
-  JobId job_id = 0;       // that job
-  int in_flight = 0;      // live leases of this lane
+  std::int64_t rank = 0;  // of its first ready job; so are the following
+  JobId job_id = 0;
+  int in_flight = 0;  // live leases of this lane
+  int priority = 0;
+  UnixMs run_at = 0;
+  std::int64_t prompt_tokens = 0;
+  std::optional<std::int64_t> output_tokens;
 };
 
 struct Pause {
@@ -161,7 +169,47 @@ struct Pause {
 
 struct RateHold {
   std::string vendor, model;
-  UnixMs until = 0;
+  UnixMs until = 0, set_at = 0;
+  // Once it is over, those who waited start one after the other: how many they were (nullopt: not
+  // counted yet), and the time of the next start.
+  std::optional<int> waiting;
+  std::optional<double> next_start;
+
+  [[nodiscard]] DurationMs spread() const { return spread_ms(until - set_at); }
+};
+
+// The table rate_windows; read and written by engine/rate_window.h.
+struct RateRow {
+  std::string scope;  // vendor | model | tenant
+  std::string name;   // vendor; vendor, a space, model; tenant
+  std::string unit;   // requests | tokens
+  double level = 0;
+  UnixMs at = 0;
+  std::string recent;
+  std::optional<std::int64_t> reported;  // limit per minute
+  std::optional<UnixMs> reported_at;
+};
+
+// The table vendor_pace.
+struct PaceRow {
+  std::string vendor, model;
+  double share = 1;  // of its limits, at `at`
+  UnixMs at = 0;
+};
+
+// The table breakers; read and written by engine/breaker.h.
+struct BreakerRow {
+  std::string vendor, model;
+  std::optional<UnixMs> open_until;
+  int streak = 0, probes_ok = 0;
+  std::string recent;
+};
+
+// The table tenant_shares; tenant "" is the clock.
+struct ShareRow {
+  std::string tenant;
+  UnixMs served_at = 0;
+  double finish = 0;
 };
 
 struct VendorRow {
@@ -169,7 +217,7 @@ struct VendorRow {
   bool proven = false;
   std::string section;
   std::optional<UnixMs> last_seen;
-  std::string rate;  // JSON object: what its rate headers said last
+  std::string rate;                 // JSON object: what its rate headers said last
   std::int64_t unproven_after = 0;  // only an attempt with a greater id can prove it
 };
 
@@ -178,11 +226,15 @@ struct AdmissionView {
   std::vector<LaneHead> lanes;    // with a ready job, any order
   std::vector<LaneHead> running;  // every lane with live leases: lane, in_flight
   std::vector<Pause> pauses;      // in force
-  std::vector<RateHold> holds;    // in force
+  std::vector<RateHold> holds;    // in force, or over so lately that starts are spread
   std::vector<VendorRow> vendors;
+  std::vector<RateRow> rates;
+  std::vector<PaceRow> paces;
+  std::vector<BreakerRow> breakers;
+  std::vector<ShareRow> shares;  // of the tenants that have a lane here, and the clock
   // By unproven vendor: start of the oldest of those open attempts that can prove it.
   std::map<std::string, UnixMs> oldest_start;
-  std::optional<UnixMs> next_due;              // earliest run_at still in the future
+  std::optional<UnixMs> next_due;  // earliest run_at still in the future
   // Earliest deadline of a job that waits for anything; past ones too until expire_deadlines().
   std::optional<UnixMs> next_deadline;
 };
@@ -227,6 +279,8 @@ struct JobRow {
   std::optional<int> error_status;
   std::optional<Usage> usage;  // over all its attempts; nullopt = none recorded
   std::optional<std::int64_t> result_id;
+  std::int64_t prompt_tokens = 0;  // an estimate
+  std::optional<std::int64_t> output_tokens;
   // The first batch line that asked for it; with a filter by batch the first of that batch.
   std::optional<std::int64_t> batch_id;
   std::string custom_id;
@@ -320,6 +374,8 @@ struct DeadLetterEdit {
   std::string body;
   RequestKeys keys;
   std::string cache_owner;
+  std::int64_t prompt_tokens = 0;
+  std::optional<std::int64_t> output_tokens;
   // The policy for the new request; what the job did not want before it does not get.
   bool cache_read = true, cache_store = true;
   std::string actor;
@@ -357,8 +413,11 @@ struct StoreStats {
   std::optional<UnixMs> oldest_due;                 // run_at of the longest waiting head of a lane
   std::vector<LaneHead> running;
   std::vector<Pause> pauses;
-  std::vector<RateHold> holds;
+  std::vector<RateHold> holds;  // in force
   std::vector<VendorRow> vendors;
+  std::vector<RateRow> rates;
+  std::vector<PaceRow> paces;
+  std::vector<BreakerRow> breakers;
   CacheStats cache;
   std::int64_t dlq_open = 0, locks = 0;
 };

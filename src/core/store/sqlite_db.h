@@ -125,6 +125,7 @@ class Query {
   [[nodiscard]] std::int64_t i64(int column) const {
     return sqlite3_column_int64(statement(), column);
   }
+  [[nodiscard]] double real(int column) const { return sqlite3_column_double(statement(), column); }
   [[nodiscard]] int i32(int column) const { return sqlite3_column_int(statement(), column); }
   [[nodiscard]] bool flag(int column) const { return i32(column) != 0; }
   [[nodiscard]] std::optional<std::int64_t> opt_i64(int column) const {
@@ -158,6 +159,8 @@ class Query {
     ++position_;
     if constexpr (std::is_integral_v<V>) {
       check(sqlite3_bind_int64(statement(), position_, static_cast<sqlite3_int64>(value)));
+    } else if constexpr (std::is_floating_point_v<V>) {
+      check(sqlite3_bind_double(statement(), position_, static_cast<double>(value)));
     } else if constexpr (std::is_same_v<V, std::nullopt_t>) {
       check(sqlite3_bind_null(statement(), position_));
     } else if constexpr (std::is_same_v<V, KeyBlob>) {

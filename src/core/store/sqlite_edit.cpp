@@ -34,7 +34,7 @@ constexpr const char* kSetJob =
     "UPDATE jobs SET lane_id = ?2, endpoint = ?3, "
     "idempotency_key = CASE WHEN idempotency_key IS NULL THEN NULL ELSE ?4 END, cache_key = ?5, "
     "cache_owner = ?6, cache_read = cache_read AND ?7, cache_store = cache_store AND ?8, "
-    "coalesce = coalesce AND ?8 "
+    "coalesce = coalesce AND ?8, prompt_tokens = ?10, output_tokens = ?11 "
     "WHERE job_id = ?1 AND state = 'dead_lettered' AND generation = ?9";
 // The vendor refused the old request, not this one.
 constexpr const char* kForgetKey =
@@ -76,7 +76,8 @@ Store::EditOutcome SqliteStore::edit_dead_letter(const DeadLetterEdit& edit) {
   // An open letter is of the present generation of its job: it is resolved before the next begins.
   AIQ_CHECK(run(db_, kSetJob, job_id, lane_id, to_string(edit.endpoint),
                 key_blob(edit.keys.idempotency_key), key_blob(edit.keys.cache_key),
-                edit.cache_owner, edit.cache_read, edit.cache_store, generation) == 1);
+                edit.cache_owner, edit.cache_read, edit.cache_store, generation, edit.prompt_tokens,
+                edit.output_tokens) == 1);
   run(db_, kForgetKey, edit.dlq_id);
   return EditOutcome::edited;
 }

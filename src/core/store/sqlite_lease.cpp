@@ -26,11 +26,12 @@ constexpr const char* kNextDeadline =
 constexpr const char* kHead =
     "SELECT job_id, kind, endpoint, state, generation, attempt, counted, maybes, crashes, "
     "uncounted, limited_since, max_attempts, created_at, run_at, deadline, correlation_id, "
-    "idempotency_key, cache_key, cache_read, coalesce, cache_max_age "
+    "idempotency_key, cache_key, cache_read, coalesce, cache_max_age, prompt_tokens, output_tokens "
     "FROM jobs INDEXED BY jobs_ready WHERE wait = 'ready' AND lane_id = ?1 "
     "ORDER BY rank, job_id LIMIT 1";
 constexpr const char* kLaneHead =
-    "SELECT rank, job_id FROM jobs INDEXED BY jobs_ready WHERE wait = 'ready' AND lane_id = ?1 "
+    "SELECT rank, job_id, priority, run_at, prompt_tokens, output_tokens "
+    "FROM jobs INDEXED BY jobs_ready WHERE wait = 'ready' AND lane_id = ?1 "
     "ORDER BY rank, job_id LIMIT 1";
 constexpr const char* kExplicitAnswers =
     "SELECT count(*) FROM attempts WHERE job_id = ?1 AND generation = ?2 AND attempt < ?3 "
@@ -113,7 +114,12 @@ AdmissionView SqliteStore::admission_view(UnixMs now) {
     if (found != in_flight.end()) head.in_flight = found->second;
   }
   view.pauses = queries_.pauses_in_force(now);
-  view.holds = queries_.holds_in_force(now);
+  view.holds = queries_.holds_and_spreads(now);
+  count_waiting(view, now);
+  view.rates = queries_.rates();
+  view.paces = queries_.paces();
+  view.breakers = queries_.breakers();
+  view.shares = queries_.shares(view.lanes);
   view.vendors = queries_.vendors();
   view.oldest_start = queries_.oldest_start(view.vendors, view.running);
   if (Query query(db_, kNextDue, now); query.step()) view.next_due = query.i64(0);
@@ -124,7 +130,14 @@ AdmissionView SqliteStore::admission_view(UnixMs now) {
 std::optional<LaneHead> SqliteStore::lane_head(LaneId lane_id) {
   Query query(db_, kLaneHead, lane_id);
   if (!query.step()) return std::nullopt;
-  return LaneHead{queries_.lane(lane_id), query.i64(0), query.i64(1), 0};
+  return LaneHead{.lane = queries_.lane(lane_id),
+                  .rank = query.i64(0),
+                  .job_id = query.i64(1),
+                  .in_flight = 0,
+                  .priority = query.i32(2),
+                  .run_at = query.i64(3),
+                  .prompt_tokens = query.i64(4),
+                  .output_tokens = query.opt_i64(5)};
 }
 
 LeaseOutcome SqliteStore::lease(const LeaseRequest& request) {
@@ -150,6 +163,8 @@ LeaseOutcome SqliteStore::lease(const LeaseRequest& request) {
     head.cache_read = query.flag(18);
     head.coalesce = query.flag(19);
     head.max_age = query.opt_i64(20);
+    job.prompt_tokens = query.i64(21);
+    job.output_tokens = query.opt_i64(22);
   }
   const JobId id = head.job.job_id;
   if (head.job.deadline && *head.job.deadline <= request.now) {

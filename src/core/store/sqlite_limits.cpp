@@ -45,7 +45,10 @@ constexpr const char* kSetUnproven =
 constexpr const char* kProve =
     "UPDATE vendors SET proven = 1 WHERE vendor = ?1 AND proven = 0 AND unproven_after < ?2";
 constexpr const char* kSetBackHolds =
-    "UPDATE rate_holds SET until = until - ?1, set_at = set_at - ?1";
+    "UPDATE rate_holds SET until = until - ?1, set_at = set_at - ?1, next_start = next_start - ?1";
+constexpr const char* kSetBackPaces = "UPDATE vendor_pace SET at = at - ?1";
+constexpr const char* kSetBackBreakers = "UPDATE breakers SET open_until = open_until - ?1";
+constexpr const char* kSetBackShares = "UPDATE tenant_shares SET served_at = served_at - ?1";
 constexpr const char* kSetBackRetries =
     "UPDATE jobs SET run_at = run_at - ?1, rank = rank - ?1 WHERE job_id IN "
     "(SELECT job_id FROM jobs INDEXED BY jobs_due WHERE wait = 'time' AND run_at > ?2 "
@@ -63,7 +66,8 @@ constexpr const char* kSetHold =
     "INSERT INTO rate_holds (vendor, model, until, set_at) VALUES (?1, ?2, ?3, ?4) "
     "ON CONFLICT (vendor, model) DO UPDATE SET "
     "until = CASE WHEN ?5 THEN excluded.until ELSE max(until, excluded.until) END, "
-    "set_at = excluded.set_at WHERE excluded.set_at >= set_at";
+    "set_at = excluded.set_at, waiting = NULL, next_start = NULL "
+    "WHERE excluded.set_at >= set_at";
 
 }  // namespace
 
@@ -113,6 +117,9 @@ void SqliteStore::note_rate(const std::string& vendor, const std::string& rate_j
 
 void SqliteStore::set_back_waits(DurationMs by, UnixMs now) {
   run(db_, kSetBackHolds, by);
+  run(db_, kSetBackPaces, by);
+  run(db_, kSetBackBreakers, by);
+  run(db_, kSetBackShares, by);
   run(db_, kSetBackRetries, by, now);
 }
 

@@ -9,6 +9,7 @@ namespace aiq {
 
 extern const char* const kSchemaSql;
 extern const char* const kMigration2Sql;
+extern const char* const kMigration3Sql;
 
 namespace {
 
@@ -40,7 +41,7 @@ void in_transaction(SqliteDb& db, Body body) {
 }  // namespace
 
 const std::vector<MigrationStep>& migration_steps() {
-  static const std::vector<MigrationStep> steps = {{2, kMigration2Sql}};
+  static const std::vector<MigrationStep> steps = {{2, kMigration2Sql}, {3, kMigration3Sql}};
   AIQ_CHECK(steps.back().to == kSchemaVersion);
   return steps;
 }

@@ -99,6 +99,14 @@ class SqliteQueries {
   std::vector<Pause> pauses_in_force(UnixMs now);
   std::vector<RateHold> holds_in_force(UnixMs now);
   std::vector<VendorRow> vendors();
+  std::vector<RateHold> holds_and_spreads(UnixMs now);
+  // Jobs of a lane that may start by then, counted up to about `limit`.
+  int waiting_in(LaneId lane, UnixMs until, int limit);
+  std::vector<RateRow> rates();
+  std::vector<PaceRow> paces();
+  std::vector<BreakerRow> breakers();
+  // Of the tenants of these lanes, and the clock.
+  std::vector<ShareRow> shares(const std::vector<LaneHead>& lanes);
 
  private:
   JobRow job_row(Query& query, std::optional<std::int64_t> batch_id = std::nullopt);

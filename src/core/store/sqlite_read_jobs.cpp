@@ -13,7 +13,7 @@ namespace {
   "j.priority, r.labels, j.idempotency_key, j.client_key, j.cache_key, j.correlation_id, "      \
   "j.generation, j.attempt, j.max_attempts, j.created_at, j.run_at, j.deadline, j.started_at, " \
   "j.finished_at, j.result_source, j.stale, j.truncated, j.error_class, j.error_code, "         \
-  "j.error_message, j.error_status, j.result_id "
+  "j.error_message, j.error_status, j.result_id, j.prompt_tokens, j.output_tokens "
 #define AIQ_JOB_JOINS \
   "CROSS JOIN lanes l ON l.lane_id = j.lane_id CROSS JOIN requests r ON r.job_id = j.job_id "
 #define AIQ_JOB_FILTERS                                                                      \
@@ -169,6 +169,8 @@ JobRow SqliteQueries::job_row(Query& query, std::optional<std::int64_t> batch_id
   row.error_message = query.text(27);
   row.error_status = query.opt_i32(28);
   row.result_id = query.opt_i64(29);
+  row.prompt_tokens = query.i64(30);
+  row.output_tokens = query.opt_i64(31);
   if (Query line(db_, kBatchLine, row.job_id, batch_id); line.step()) {
     row.batch_id = line.i64(0);
     row.custom_id = line.text(1);

@@ -14,7 +14,8 @@ constexpr const char* kLaneExists =
     "AND (?3 IS NULL OR tenant = ?3) LIMIT 1";
 // The head of the next lane that has one: run once per such lane, it costs by these alone.
 constexpr const char* kNextHead =
-    "SELECT lane_id, rank, job_id FROM jobs INDEXED BY jobs_ready "
+    "SELECT lane_id, rank, job_id, priority, run_at, prompt_tokens, output_tokens "
+    "FROM jobs INDEXED BY jobs_ready "
     "WHERE wait = 'ready' AND lane_id > ?1 ORDER BY lane_id, rank, job_id LIMIT 1";
 constexpr const char* kRunning =
     "SELECT lane_id, count(*) FROM jobs INDEXED BY jobs_leased "
@@ -26,7 +27,7 @@ constexpr const char* kPauses =
     "SELECT vendor, model, tenant, cause, reason, until, actor, created_at FROM pauses "
     "WHERE ?1 IS NULL OR until IS NULL OR until > ?1 ORDER BY pause_id";
 constexpr const char* kHolds =
-    "SELECT vendor, model, until FROM rate_holds WHERE until > ?1 ORDER BY vendor, model";
+    "SELECT vendor, model, until, set_at FROM rate_holds WHERE until > ?1 ORDER BY vendor, model";
 constexpr const char* kVendors =
     "SELECT vendor, proven, section, last_seen, rate, unproven_after FROM vendors "
     "ORDER BY vendor";
@@ -76,6 +77,10 @@ std::vector<LaneHead> SqliteQueries::ready_heads() {
       after = query.i64(0);
       head.rank = query.i64(1);
       head.job_id = query.i64(2);
+      head.priority = query.i32(3);
+      head.run_at = query.i64(4);
+      head.prompt_tokens = query.i64(5);
+      head.output_tokens = query.opt_i64(6);
     }
     head.lane = lane(after);
     heads.push_back(std::move(head));
@@ -123,7 +128,7 @@ std::vector<RateHold> SqliteQueries::holds_in_force(UnixMs now) {
   std::vector<RateHold> holds;
   Query query(db_, kHolds, now);
   while (query.step())
-    holds.push_back({query.text(0), query.text(1), query.i64(2)});
+    holds.push_back({query.text(0), query.text(1), query.i64(2), query.i64(3), {}, {}});
   return holds;
 }
 

@@ -133,6 +133,9 @@ StoreStats SqliteQueries::stats(UnixMs now) {
   stats.pauses = pauses_in_force(now);
   stats.holds = holds_in_force(now);
   stats.vendors = vendors();
+  stats.rates = rates();
+  stats.paces = paces();
+  stats.breakers = breakers();
   stats.cache = cache_stats();
   stats.dlq_open = single(db_, kOpenDeadLetters);
   stats.locks = single(db_, kLockCount);

@@ -94,6 +94,16 @@ class SqliteStore final : public SqliteReads<Store> {
                        bool restart) override;
   void mark_proven(const std::string& vendor) override;
   void set_back_waits(DurationMs by, UnixMs now) override;
+  std::optional<RateRow> rate(const std::string& scope, const std::string& name,
+                              const std::string& unit) override;
+  void save_rate(const RateRow& row) override;
+  std::optional<PaceRow> pace(const std::string& vendor, const std::string& model) override;
+  void save_pace(const PaceRow& row) override;
+  std::optional<BreakerRow> breaker(const std::string& vendor, const std::string& model) override;
+  void save_breaker(const BreakerRow& row) override;
+  void drop_breaker(const std::string& vendor, const std::string& model) override;
+  void save_share(const ShareRow& row) override;
+  void save_spread(const RateHold& hold) override;
   void note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) override;
 
   bool acquire_lock(const std::string& name, const std::string& owner, UnixMs now,
@@ -208,6 +218,7 @@ class SqliteStore final : public SqliteReads<Store> {
                  UnixMs now);
   // False: the job does not want its answer kept.
   bool store_entry(const AttemptClose& close, std::int64_t result_id);
+  void count_waiting(AdmissionView& view, UnixMs now);
   void apply_to_vendor(const AttemptClose& close, const Lane& lane);
 
   const StoreOptions options_;

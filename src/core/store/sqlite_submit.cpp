@@ -13,9 +13,9 @@ constexpr const char* kInsertJob =
     "INSERT INTO jobs (lane_id, kind, endpoint, state, wait, live, priority, rank, created_at, "
     "run_at, deadline, finished_at, max_attempts, idempotency_key, cache_key, cache_owner, "
     "cache_read, cache_store, coalesce, cache_max_age, soft_ttl, hard_ttl, client_key, "
-    "correlation_id, result_id, result_source, stale, truncated) "
+    "correlation_id, result_id, result_source, stale, truncated, prompt_tokens, output_tokens) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-    "?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)";
+    "?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)";
 constexpr const char* kInsertRequest =
     "INSERT INTO requests (job_id, body, labels, scope, locale, safety) "
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -235,7 +235,8 @@ JobId SqliteStore::insert_job(const NewSubmission& s, JobKind kind, const CacheH
       key_blob(s.keys.cache_key), s.cache_owner, !refresh && s.cache.read, refresh || s.cache.store,
       keeps_answer(s) && (refresh || s.cache.coalesce), refresh ? std::nullopt : s.cache.max_age,
       s.soft_ttl_ms, s.hard_ttl_ms, TextOrNull{client_key}, s.correlation_id, result_id,
-      TextOrNull{hit != nullptr ? "cache" : ""}, stale, hit != nullptr && hit->truncated);
+      TextOrNull{hit != nullptr ? "cache" : ""}, stale, hit != nullptr && hit->truncated,
+      s.prompt_tokens, s.output_tokens);
   const JobId id = db_.last_id();
   const Labels none;
   const Labels& labels = refresh ? none : s.labels;

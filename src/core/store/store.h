@@ -191,9 +191,23 @@ class Store : public Reader {
                                bool restart) = 0;
   virtual void mark_proven(const std::string& vendor) = 0;
   // The wall clock was set back by `by` and is now `now`: what waits for some time, and not for a
-  // date, waits no longer for it. That are holds and retries.
+  // date, waits no longer for it: holds, retries, breakers.
   virtual void set_back_waits(DurationMs by, UnixMs now) = 0;
   virtual void note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) = 0;
+
+  // ---- what limits have given out and what vendors have taught (engine/admission.h)
+  virtual std::optional<RateRow> rate(const std::string& scope, const std::string& name,
+                                      const std::string& unit) = 0;
+  virtual void save_rate(const RateRow& row) = 0;
+  virtual std::optional<PaceRow> pace(const std::string& vendor, const std::string& model) = 0;
+  virtual void save_pace(const PaceRow& row) = 0;
+  virtual std::optional<BreakerRow> breaker(const std::string& vendor,
+                                            const std::string& model) = 0;
+  virtual void save_breaker(const BreakerRow& row) = 0;
+  virtual void drop_breaker(const std::string& vendor, const std::string& model) = 0;
+  virtual void save_share(const ShareRow& row) = 0;
+  // Of a hold that is over: how many waited, when the next may start.
+  virtual void save_spread(const RateHold& hold) = 0;
 
   // ---- locks
   // Takes a lock or renews the owner's own; false when another holds it and it has not expired.
@@ -268,6 +282,6 @@ struct StoreOptions {
 [[nodiscard]] std::unique_ptr<Reader> open_reader(const std::string& path);
 
 // The schema version that this program writes.
-inline constexpr std::int64_t kSchemaVersion = 2;
+inline constexpr std::int64_t kSchemaVersion = 3;
 
 }  // namespace aiq

@@ -322,8 +322,6 @@ ALTER TABLE cache_entries ADD COLUMN cache_write_1h INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE cache_entries ADD COLUMN output INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE cache_entries ADD COLUMN price_vendor TEXT NOT NULL DEFAULT '';
 
-ALTER TABLE vendors ADD COLUMN unproven_after INTEGER NOT NULL DEFAULT 0;
-
 CREATE TABLE cache_avoided (
   currency TEXT PRIMARY KEY NOT NULL,
   whole    INTEGER NOT NULL CHECK (whole >= 0),
