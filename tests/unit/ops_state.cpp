@@ -143,8 +143,7 @@ TEST_CASE("vendor: limits, state and models") {
   const Json& vendor = row_of(rows, "vendor", "main");
   CHECK(keys_of(vendor) == Names{"vendor", "api", "base_url", "state", "reason", "until",
                                  "in_flight", "max_in_flight", "rpm", "tpm", "last_seen", "rate",
-                                 "limits",
-                                 "models"});
+                                 "limits", "models"});
   CHECK(vendor["api"] == "openai");
   CHECK(vendor["max_in_flight"] == 9);
   CHECK(vendor["rpm"] == 60);
@@ -155,8 +154,8 @@ TEST_CASE("vendor: limits, state and models") {
                                           {"reason", nullptr},
                                           {"until", nullptr},
                                           {"in_flight", 0},
-                                               {"limits", Json::object()},
-                                               {"pace", 1.0}}}));
+                                          {"limits", Json::object()},
+                                          {"pace", 1.0}}}));
   world.store->begin();
   world.store->register_vendor("main", "section", true);
   world.store->mark_proven("main");
