@@ -343,6 +343,30 @@ TEST_CASE_TEMPLATE("limits: what was taken and taught comes back as it was store
   CHECK_FALSE(world.store().rate("vendor", "openai", "tokens")->reported.has_value());
   CHECK_FALSE(world.store().breaker("openai", "gpt-4o").has_value());
   CHECK(world.store().pace("openai", "gpt-4o")->at == kStart);
+
+  // The clock stands at 2.5: who has had more than that is not forgotten.
+  world.write([&](Store& st) {
+    st.save_share({"default", kStart, 2});
+    st.forget_shares(kStart);
+  });
+  CHECK(view_of(world).shares.size() == 2);
+  world.write([&](Store& st) { st.forget_shares(kStart + 1); });
+  CHECK(view_of(world).shares.size() == 1);
+}
+
+TEST_CASE_TEMPLATE("limits: the shares of many tenants are read as those of few", Place, OnFile,
+                   InMemory) {
+  World<Place> world;
+  for (int i = 0; i < 60; ++i) {
+    const std::string tenant = "t" + std::to_string(i);
+    world.submit(request("one", tenant));
+    world.write([&](Store& st) { st.save_share({tenant, kStart + i, i / 2.0}); });
+  }
+  world.write([&](Store& st) { st.save_share({"idle", kStart, 7}); });
+  const auto shares = view_of(world).shares;
+  REQUIRE(shares.size() == 60);
+  for (const ShareRow& row : shares)
+    CHECK(row.finish == static_cast<double>(row.served_at - kStart) / 2.0);
 }
 
 TEST_CASE_TEMPLATE("locks: one holder until release, expiry or a break", Place, OnFile, InMemory) {

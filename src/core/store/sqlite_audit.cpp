@@ -146,6 +146,7 @@ void SqliteAudit::run(std::string_view code, const AuditScope& scope,
 }
 
 std::vector<AuditTotals> SqliteAudit::totals(const AuditScope& scope) {
+  const Running running(db_, scope_, scope);
   Query query(db_, kTotals, scope.tenant, scope.from.value_or(0), scope.to.value_or(kEver));
   std::vector<AuditTotals> out;
   while (query.step()) {

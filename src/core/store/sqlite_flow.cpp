@@ -35,6 +35,12 @@ constexpr const char* kSaveBreaker =
 constexpr const char* kDropBreaker = "DELETE FROM breakers WHERE vendor = ?1 AND model = ?2";
 constexpr const char* kShare =
     "SELECT tenant, served_at, finish FROM tenant_shares WHERE tenant = ?1";
+constexpr const char* kShares = "SELECT tenant, served_at, finish FROM tenant_shares";
+constexpr const char* kForgetShares =
+    "DELETE FROM tenant_shares WHERE tenant <> '' AND served_at < ?1 AND finish <= "
+    "(SELECT finish FROM tenant_shares WHERE tenant = '')";
+// From so many on, all rows are read rather than each by itself.
+constexpr std::size_t kSharesByName = 50;
 constexpr const char* kSaveShare =
     "INSERT INTO tenant_shares (tenant, served_at, finish) VALUES (?1, ?2, ?3) "
     "ON CONFLICT (tenant) DO UPDATE SET served_at = excluded.served_at, finish = excluded.finish";
@@ -119,6 +125,13 @@ std::vector<ShareRow> SqliteQueries::shares(const std::vector<LaneHead>& lanes) 
   for (const LaneHead& head : lanes)
     tenants.insert(head.lane.tenant);
   std::vector<ShareRow> rows;
+  if (tenants.size() > kSharesByName) {
+    Query query(db_, kShares);
+    while (query.step())
+      if (tenants.contains(query.view(0)))
+        rows.push_back({query.text(0), query.i64(1), query.real(2)});
+    return rows;
+  }
   for (const std::string_view tenant : tenants) {
     Query query(db_, kShare, tenant);
     if (query.step()) rows.push_back({query.text(0), query.i64(1), query.real(2)});
@@ -166,6 +179,10 @@ void SqliteStore::drop_breaker(const std::string& vendor, const std::string& mod
 
 void SqliteStore::save_share(const ShareRow& row) {
   run(db_, kSaveShare, row.tenant, row.served_at, row.finish);
+}
+
+void SqliteStore::forget_shares(UnixMs served_before) {
+  run(db_, kForgetShares, served_before);
 }
 
 void SqliteStore::save_spread(const RateHold& hold) {
