@@ -19,7 +19,6 @@ namespace {
 constexpr DurationMs kSecond = 1'000;
 constexpr DurationMs kMinute = 60'000;
 constexpr DurationMs kLoadMs = 200;
-constexpr DurationMs kShareForMs = 24 * 60 * kMinute;
 constexpr int kSweepSlice = 1'000;
 constexpr int kEvictSlice = 500;
 constexpr DurationMs kCostShareMs = 100;           // of one tick, before it looks at the rest again
@@ -216,7 +215,7 @@ void Maintenance::every_minute() {
   const auto runtime = parts_.runtime.get();
   (void)parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
     const UnixMs now = parts_.clock.wall_ms();
-    store.forget_shares(now - kShareForMs);
+    store.forget_idle(now);
     return store.clear_expired_pauses(now);
   });
   // In slices of their own, so that a large clean-up never holds the writer.

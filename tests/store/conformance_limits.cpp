@@ -347,11 +347,18 @@ TEST_CASE_TEMPLATE("limits: what was taken and taught comes back as it was store
   // The clock stands at 2.5: who has had more than that is not forgotten.
   world.write([&](Store& st) {
     st.save_share({"default", kStart, 2});
-    st.forget_shares(kStart);
+    st.forget_idle(kStart + 24 * kHour);
   });
   CHECK(view_of(world).shares.size() == 2);
-  world.write([&](Store& st) { st.forget_shares(kStart + 1); });
+  CHECK(view_of(world).rates.empty());
+  world.write([&](Store& st) {
+    st.save_rate({"tenant", "default", "requests", 1, kStart + 23 * kHour, "", {}, {}});
+    st.forget_idle(kStart + 24 * kHour);
+  });
+  CHECK(view_of(world).rates.size() == 1);
+  world.write([&](Store& st) { st.forget_idle(kStart + 24 * kHour + 1); });
   CHECK(view_of(world).shares.size() == 1);
+  CHECK(view_of(world).rates.empty());
 }
 
 TEST_CASE_TEMPLATE("limits: the shares of many tenants are read as those of few", Place, OnFile,

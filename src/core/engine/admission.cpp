@@ -43,8 +43,7 @@ Admission::Admission(const Config& config, const AdmissionView& view, UnixMs now
   for (const BreakerRow& row : view.breakers)
     breakers_.emplace(VendorModel{row.vendor, row.model}, Breaker(row));
   for (const RateRow& row : view.rates)
-    windows_.emplace(RateKey{row.scope, row.name, row.unit},
-                     Window{.row = row, .state = RateWindow(row), .known = true});
+    windows_.emplace(RateKey{row.scope, row.name, row.unit}, Window{.row = row, .known = true});
   told_ = std::any_of(view.rates.begin(), view.rates.end(),
                       [](const RateRow& row) { return row.reported.has_value(); });
   for (const VendorRow& row : view.vendors) {
@@ -194,6 +193,7 @@ Admission::LaneState Admission::state_of(const LaneHead& head) {
       window.row.name = limit.key.name;
       window.row.unit = limit.key.unit;
     }
+    if (!window.state) window.state = window.known ? RateWindow(window.row) : RateWindow();
     out.windows.push_back({&window, in_force, limit.key.unit == "tokens"});
   }
   const auto hold = holds_.find({head.lane.vendor, head.lane.model});
@@ -212,7 +212,7 @@ void Admission::each_early(const LaneState& lane, const Each& each) const {
     each(nullptr, static_cast<UnixMs>(std::ceil(*lane.spread->next_start)));
   }
   for (const WindowUse& use : lane.windows) {
-    const UnixMs at = use.window->state.fits_at(use.limit, now_, units_of(use, lane.head));
+    const UnixMs at = use.window->state->fits_at(use.limit, now_, units_of(use, lane.head));
     if (at > now_ || use.window->reserved) each(&use, at);
   }
 }
@@ -279,7 +279,7 @@ void Admission::started(const std::optional<LaneHead>& head) {
   LaneState& lane = lanes_[current_];
   count(lane.lane, 1);
   for (const WindowUse& use : lane.windows) {
-    use.window->state.take(use.limit, now_, units_of(use, lane.head));
+    use.window->state->take(use.limit, now_, units_of(use, lane.head));
     use.window->changed = true;
   }
   if (lane.spread != nullptr) {
@@ -303,7 +303,7 @@ Admission::Changes Admission::changes() const {
   for (const auto& [key, window] : windows_) {
     if (!window.changed) continue;
     out.rates.push_back(window.row);
-    window.state.write_to(out.rates.back());
+    window.state->write_to(out.rates.back());
   }
   for (const VendorModel& pair : spread_)
     out.spreads.push_back(holds_.at(pair));

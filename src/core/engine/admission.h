@@ -72,8 +72,8 @@ class Admission {
   // A limit per minute that is in force.
   struct Window {
     RateRow row;
-    RateWindow state;
-    bool known = false;  // there is a row
+    std::optional<RateWindow> state;  // read when it is first needed
+    bool known = false;               // there is a row
     bool changed = false;
     // A job that goes before others did not fit: they must not take what it waits for.
     bool reserved = false;

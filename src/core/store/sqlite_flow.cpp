@@ -36,6 +36,10 @@ constexpr const char* kDropBreaker = "DELETE FROM breakers WHERE vendor = ?1 AND
 constexpr const char* kShare =
     "SELECT tenant, served_at, finish FROM tenant_shares WHERE tenant = ?1";
 constexpr const char* kShares = "SELECT tenant, served_at, finish FROM tenant_shares";
+constexpr const char* kForgetRates =
+    "DELETE FROM rate_windows WHERE at < ?1 AND coalesce(reported_at, 0) < ?1";
+constexpr DurationMs kIdleRateMs = 3'600'000;
+constexpr DurationMs kIdleShareMs = 24 * kIdleRateMs;
 constexpr const char* kForgetShares =
     "DELETE FROM tenant_shares WHERE tenant <> '' AND served_at < ?1 AND finish <= "
     "(SELECT finish FROM tenant_shares WHERE tenant = '')";
@@ -181,8 +185,9 @@ void SqliteStore::save_share(const ShareRow& row) {
   run(db_, kSaveShare, row.tenant, row.served_at, row.finish);
 }
 
-void SqliteStore::forget_shares(UnixMs served_before) {
-  run(db_, kForgetShares, served_before);
+void SqliteStore::forget_idle(UnixMs now) {
+  run(db_, kForgetRates, now - kIdleRateMs);
+  run(db_, kForgetShares, now - kIdleShareMs);
 }
 
 void SqliteStore::save_spread(const RateHold& hold) {

@@ -103,7 +103,7 @@ class SqliteStore final : public SqliteReads<Store> {
   void save_breaker(const BreakerRow& row) override;
   void drop_breaker(const std::string& vendor, const std::string& model) override;
   void save_share(const ShareRow& row) override;
-  void forget_shares(UnixMs served_before) override;
+  void forget_idle(UnixMs now) override;
   void save_spread(const RateHold& hold) override;
   void note_rate(const std::string& vendor, const std::string& rate_json, UnixMs now) override;
 

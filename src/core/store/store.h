@@ -206,9 +206,9 @@ class Store : public Reader {
   virtual void save_breaker(const BreakerRow& row) = 0;
   virtual void drop_breaker(const std::string& vendor, const std::string& model) = 0;
   virtual void save_share(const ShareRow& row) = 0;
-  // Removes what says nothing more: of tenants that have had their share before the clock's time
-  // and were last served before this.
-  virtual void forget_shares(UnixMs served_before) = 0;
+  // Removes what says nothing more: limits of which nothing was taken for an hour, and the shares
+  // of tenants that are behind the clock and were not served for a day.
+  virtual void forget_idle(UnixMs now) = 0;
   // Of a hold that is over: how many waited, when the next may start.
   virtual void save_spread(const RateHold& hold) = 0;
 
