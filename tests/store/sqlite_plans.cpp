@@ -204,7 +204,7 @@ TEST_CASE("growth: removing one entry costs the same beside many") {
   filter.cache_key = request("one").keys.cache_key;
   filter.model = "gpt-4o";
   steps_since_last(store->db());
-  CHECK(store->invalidate_cache(filter, 100) == 1);
+  CHECK(store->invalidate_cache(filter, "", 100).removed == 1);
   CHECK(steps_since_last(store->db()) < 1'000);
   store->rollback();
 }
