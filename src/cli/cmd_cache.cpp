@@ -110,7 +110,8 @@ Exit invalidate(Session& session, const InvalidateOptions& o) {
   for (bool more = true; more;) {
     const Json answer = session.call("cache.invalidate", in);
     removed += answer.at("removed").get<std::int64_t>();
-    more = answer.value("more", false);
+    in["after"] = answer.at("next_after");
+    more = !in["after"].is_null();
     if (more) session.out.progress(std::to_string(removed) + " entries removed");
   }
   session.out.progress("");

@@ -19,6 +19,7 @@ namespace {
 constexpr DurationMs kSecond = 1'000;
 constexpr DurationMs kMinute = 60'000;
 constexpr DurationMs kLoadMs = 200;
+constexpr DurationMs kEvictMs = 100;
 constexpr int kSweepSlice = 1'000;
 constexpr int kEvictSlice = 500;
 constexpr DurationMs kCostShareMs = 100;           // of one tick, before it looks at the rest again
@@ -125,6 +126,7 @@ void Maintenance::tick() {
     store_failing_ = parts_.runner.retry_unstored() > 0 || parts_.dispatcher.failures() > 0;
     prune_some();
     load_batches();
+    evict_some();
   }
   if (now >= next_minute_) {
     next_minute_ = now + kMinute;
@@ -211,6 +213,19 @@ void Maintenance::load_batches() {
   if (more) next_second_ = begun;
 }
 
+// In slices, so that a large clean-up holds neither the writer nor this thread.
+void Maintenance::evict_some() {
+  const MonoMs begun = parts_.clock.mono_ms();
+  const std::int64_t max_bytes = parts_.runtime.get()->config.cache.max_bytes;
+  int removed = kEvictSlice;
+  while (removed == kEvictSlice && parts_.clock.mono_ms() - begun < kEvictMs) {
+    removed = parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
+      return store.evict_cache(parts_.clock.wall_ms(), max_bytes, kEvictSlice);
+    });
+  }
+  if (removed == kEvictSlice) next_second_ = begun;
+}
+
 void Maintenance::every_minute() {
   const auto runtime = parts_.runtime.get();
   (void)parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
@@ -218,13 +233,6 @@ void Maintenance::every_minute() {
     store.forget_idle(now);
     return store.clear_expired_pauses(now);
   });
-  // In slices of their own, so that a large clean-up never holds the writer.
-  for (int removed = kEvictSlice; removed == kEvictSlice;) {
-    removed = parts_.writer.run(WritePriority::maintenance, [&](Store& store) {
-      return store.evict_cache(parts_.clock.wall_ms(), runtime->config.cache.max_bytes,
-                               kEvictSlice);
-    });
-  }
   sweep_after_ = sweep_orphans(
       parts_.writer, *runtime, parts_.clock, parts_.random,
       [this](const std::string& token) { return parts_.runner.holds(token); }, sweep_after_,

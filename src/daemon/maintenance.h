@@ -52,6 +52,7 @@ class Maintenance {
   void renew();
   void every_minute();
   void load_batches();
+  void evict_some();
   void watch_clock();
   void watch_disk();
   void prune_some();

@@ -437,7 +437,7 @@ TEST_CASE_TEMPLATE("cache: invalidates by every filter and only by a filter", Pl
   World<Place> world;
   fill_cache(world, 6);
   const auto remove = [&](const CacheFilter& f, int limit = 100) {
-    return world.write([&](Store& st) { return st.invalidate_cache(f, limit); });
+    return world.write([&](Store& st) { return st.invalidate_cache(f, "", limit).removed; });
   };
   CHECK(remove({}) == 0);
   CacheFilter f;

@@ -154,7 +154,7 @@ TEST_CASE_TEMPLATE("prune: an answer stays as long as a job or an entry needs it
   SUBCASE("the entry goes first, then the jobs") {
     CacheFilter all;
     all.all = true;
-    CHECK(world.write([&](Store& st) { return st.invalidate_cache(all, 10); }) == 1);
+    CHECK(world.write([&](Store& st) { return st.invalidate_cache(all, "", 10).removed; }) == 1);
     CHECK(world.store().result_body(result).has_value());
     rules.completed = world.now;  // the second, not the third
     CHECK(prune_as_counted(world, rules).results == 0);

@@ -204,8 +204,25 @@ TEST_CASE("growth: removing one entry costs the same beside many") {
   filter.cache_key = request("one").keys.cache_key;
   filter.model = "gpt-4o";
   steps_since_last(store->db());
-  CHECK(store->invalidate_cache(filter, 100) == 1);
+  CHECK(store->invalidate_cache(filter, "", 100).removed == 1);
   CHECK(steps_since_last(store->db()) < 1'000);
+
+  // A slice costs by itself, also where it begins late and finds nothing.
+  CacheFilter nothing;
+  nothing.tenant = "nobody";
+  nothing.label_key = "team";
+  const std::string late = "f" + std::string(63, '0');
+  for (const std::string& after : {std::string(), late}) {
+    steps_since_last(store->db());
+    const CacheRemoval slice = store->invalidate_cache(nothing, after, 100);
+    CHECK(slice.removed == 0);
+    CHECK_FALSE(slice.next.empty());
+    CHECK(steps_since_last(store->db()) < 10'000);
+  }
+  store->db().exec("UPDATE cache_counters SET n = 20000 WHERE name IN ('entries', 'bytes')");
+  steps_since_last(store->db());
+  CHECK(store->evict_cache(kStart, 1, 10) == 10);
+  CHECK(steps_since_last(store->db()) < 10'000);
   store->rollback();
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/redact.h"
 
@@ -323,6 +325,108 @@ TEST_CASE("submission: jitter only shortens, and both times alike") {
     most = std::max(most, s.hard_ttl_ms);
   }
   CHECK(most - least > 500'000);
+}
+
+TEST_CASE("submission: what is filled together does not expire together") {
+  // The defaults: 24 h less up to a tenth.
+  const Config config = parse_config(
+      "[vendors.main]\napi = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nauth = "
+      "\"none\"\n",
+      "test.toml");
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    SeededRandom random(seed);
+    std::vector<DurationMs> ends;
+    for (int i = 0; i < 1000; ++i) {
+      const auto out = prepare_submission(config, plain(), "uid:7", kNow, random);
+      REQUIRE(out.has_value());
+      ends.push_back(out->submission.hard_ttl_ms);
+    }
+    std::sort(ends.begin(), ends.end());
+    CHECK(ends.back() - ends.front() > 2 * 3600 * 1000);
+    // In no second more than 1 %; even shares would be one in 8.6 s.
+    for (std::size_t i = 10; i < ends.size(); ++i)
+      CHECK(ends[i] - ends[i - 10] > 1000);
+  }
+}
+
+TEST_CASE("submission: the request over the tenant over the model over the common settings") {
+  struct Row {
+    const char* common;
+    const char* model;
+    const char* tenant;
+    bool bypass;
+    bool cached;
+  };
+  const Row rows[] = {
+      {"all", "", "", false, true},
+      {"off", "", "", false, false},
+      {"off", "all", "", false, true},
+      {"all", "off", "", false, false},
+      {"off", "off", "all", false, true},
+      {"all", "all", "off", false, false},
+      {"all", "all", "deterministic", false, false},
+      {"off", "deterministic", "all", false, true},
+      {"all", "all", "all", true, false},
+      // A request can do without the cache, it can't open it.
+      {"all", "all", "off", true, false},
+  };
+  const auto policy = [](const char* value) {
+    return value[0] == '\0' ? std::string()
+                            : "cache = { policy = \"" + std::string(value) + "\" }\n";
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.common);
+    CAPTURE(row.model);
+    CAPTURE(row.tenant);
+    std::string text = kTwoVendors;
+    const std::string model_section = "max_output_tokens = 100\n";
+    text.insert(text.find(model_section), policy(row.model));
+    text.insert(text.find("soft_ttl"), "policy = \"" + std::string(row.common) + "\"\n");
+    text += "[tenants.default]\n" + policy(row.tenant);
+    SubmitInput in = plain();
+    in.bypass_cache = row.bypass;
+    const NewSubmission s = good(parse_config(text, "test.toml"), in).submission;
+    CHECK(s.cache.read == row.cached);
+    CHECK(s.cache.store == row.cached);
+  }
+}
+
+TEST_CASE("submission: times by request, tenant, model and the common settings") {
+  std::string text = kTwoVendors;
+  const std::string model_section = "max_output_tokens = 100\n";
+  text.insert(text.find(model_section), "cache = { soft_ttl = \"10m\", hard_ttl = \"20m\" }\n");
+  const Config config = parse_config(text +
+                                         "[tenants.a]\ncache = { hard_ttl = \"15m\" }\n"
+                                         "[tenants.b]\ncache = { soft_ttl = \"1m\" }\n"
+                                         "[tenants.c]\ncache = { hard_ttl = \"5m\" }\n"
+                                         "[tenants.default]\n",
+                                     "test.toml");
+  struct Row {
+    const char* tenant;
+    const char* model;
+    std::optional<DurationMs> ttl;
+    DurationMs soft, hard;
+  };
+  constexpr DurationMs kMinute = 60'000;
+  for (const Row& row : {Row{"default", "claude-small", {}, 60 * kMinute, 120 * kMinute},
+                         Row{"default", "gpt-small", {}, 10 * kMinute, 20 * kMinute},
+                         Row{"a", "gpt-small", {}, 10 * kMinute, 15 * kMinute},
+                         Row{"b", "gpt-small", {}, kMinute, 20 * kMinute},
+                         Row{"c", "gpt-small", {}, 5 * kMinute, 5 * kMinute},
+                         Row{"b", "claude-small", {}, kMinute, 120 * kMinute},
+                         Row{"b", "gpt-small", 2 * kMinute, kMinute, 2 * kMinute},
+                         Row{"a", "gpt-small", 60 * kMinute, 10 * kMinute, 60 * kMinute},
+                         Row{"a", "gpt-small", 0, 0, 0}}) {
+    CAPTURE(row.tenant);
+    CAPTURE(row.model);
+    SubmitInput in = request_of("{\"model\":\"" + std::string(row.model) + "\"}");
+    in.tenant = row.tenant;
+    in.ttl_ms = row.ttl;
+    const NewSubmission s = good(config, in).submission;
+    CHECK(s.soft_ttl_ms == row.soft);
+    CHECK(s.hard_ttl_ms == row.hard);
+  }
 }
 
 TEST_CASE("submission: tenants of one cache group share the cache key, never the derived key") {

@@ -186,6 +186,7 @@ TEST_CASE("keys: every input that may change the answer changes both keys") {
       [](KeyInputs& in) { in.locale = "de-DE"; },
       [](KeyInputs& in) { in.safety = "de-DE"; },
       [](KeyInputs& in) { in.scope = "de-DE"; },
+      [](KeyInputs& in) { in.version = "0"; },
       // The same text cut elsewhere must not meet.
       [](KeyInputs& in) { in.vendor = "maing", in.model = "pt-4o-mini"; },
   };

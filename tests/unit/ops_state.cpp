@@ -1,5 +1,8 @@
 #include "ops_world.h"
 
+#include "core/engine/submit.h"
+#include "core/model/request.h"
+
 using namespace ops_world;
 
 namespace {
@@ -195,7 +198,8 @@ TEST_CASE("cache: entries are listed, shown and removed") {
   world.fails("cache.show", {{"key", std::string(64, '0')}}, Exit::not_found, "no_such_entry");
   world.fails("cache.show", {{"key", "xyz"}}, Exit::usage, "invalid_key");
 
-  CHECK(world.ok("cache.invalidate", {{"key", keys[0]}}) == Json{{"removed", 1}, {"more", false}});
+  CHECK(world.ok("cache.invalidate", {{"key", keys[0]}}) ==
+        Json{{"removed", 1}, {"next_after", nullptr}});
   CHECK(world.ok("cache.invalidate", {{"key", keys[0]}})["removed"] == 0);
   CHECK(world.ok("cache.invalidate", {{"older_than_ms", 500}})["removed"] == 1);
   CHECK(world.ok("cache.invalidate", {{"all", true}})["removed"] == 1);
@@ -208,8 +212,12 @@ TEST_CASE("cache.invalidate: long work goes in slices") {
     world.submit("prompt " + std::to_string(i));
     world.complete(world.lease());
   }
-  CHECK(world.ok("cache.invalidate", {{"all", true}}) == Json{{"removed", 1000}, {"more", true}});
-  CHECK(world.ok("cache.invalidate", {{"all", true}}) == Json{{"removed", 1}, {"more", false}});
+  Json slice = world.ok("cache.invalidate", {{"all", true}});
+  CHECK(slice["removed"] == 1000);
+  REQUIRE(slice["next_after"].is_string());
+  slice = world.ok("cache.invalidate", {{"all", true}, {"after", slice["next_after"]}});
+  CHECK(slice == Json{{"removed", 1}, {"next_after", nullptr}});
+  world.fails("cache.invalidate", {{"all", true}, {"after", "x"}}, Exit::usage, "invalid_key");
 }
 
 TEST_CASE("cache.explain: same key, or where they differ") {
@@ -240,12 +248,64 @@ TEST_CASE("cache.explain: same key, or where they differ") {
   CHECK(out["key_a"] == submitted["cache_key"]);
   out = world.ok("cache.explain",
                  {{"a", job}, {"b", request(plain)}, {"tenant", "t"}, {"scope", "today"}});
-  CHECK(out["differences"] == Json::array({"scope, locale or safety"}));
+  CHECK(out["differences"] == Json::array({"scope"}));
+  out = world.ok(
+      "cache.explain",
+      {{"a", job}, {"b", request(plain)}, {"tenant", "t"}, {"locale", "de"}, {"safety", "strict"}});
+  CHECK(out["differences"] == Json::array({"locale", "safety"}));
 
   world.fails("cache.explain", {{"a", {{"job_id", "99"}}}, {"b", job}}, Exit::not_found,
               "no_such_job");
   world.fails("cache.explain", {{"a", job}}, Exit::usage, "invalid_option");
   world.fails("cache.explain", {{"a", job}, {"b", request("{")}}, Exit::usage, "invalid_json");
+}
+
+TEST_CASE("cache.explain: a job has the owner of its time") {
+  World world;
+  const Json submitted = world.ok("submit", World::prompt("q", {{"tenant", "t"}}));
+  world.config.tenants["t"].name = "t";
+  world.config.tenants["t"].cache_group = "house";
+  const Json again = world.ok("submit", World::prompt("q", {{"tenant", "t"}}));
+  CHECK(again["cache_key"] != submitted["cache_key"]);
+  // The same work that is still waiting: one job, with the key that it was made with.
+  CHECK(again["job_id"] == submitted["job_id"]);
+  const Json out = world.ok(
+      "cache.explain",
+      {{"a", {{"job_id", submitted["job_id"]}}},
+       {"b", {{"request", R"({"model":"gpt-small","messages":[{"role":"user","content":"q"}]})"}}},
+       {"tenant", "t"}});
+  CHECK(out["differences"] == Json::array({"owner"}));
+}
+
+TEST_CASE("cache: an answer kept under other rules for keys is never given") {
+  World world;
+  SeededRandom random(1);
+  SubmitInput input;
+  input.model = "gpt-small";
+  input.prompt = "q";
+  auto prepared = prepare_submission(world.config, input, "uid:7", world.clock.wall, random);
+  REQUIRE(prepared.has_value());
+  NewSubmission old = prepared->submission;
+  const auto body = check_body(old.body);
+  REQUIRE(body.has_value());
+  KeyInputs inputs{.tenant = old.tenant, .vendor = old.vendor, .model = old.model};
+  REQUIRE(derive_keys(inputs, *body).cache_key == old.keys.cache_key);
+  inputs.version = "0";
+  old.keys = derive_keys(inputs, *body);
+  world.store->begin();
+  const JobId kept = world.store->submit(old, world.clock.wall).job_id;
+  world.store->commit();
+  world.complete(world.lease());
+  REQUIRE(world.ok("cache.list")["rows"].size() == 1);
+
+  const Json now = world.ok("submit", World::prompt("q"));
+  CHECK(now["outcome"] == "created");
+  world.fails("submit", World::prompt("q", {{"only_if_cached", true}}), Exit::not_found,
+              "not_cached");
+  const Json out = world.ok("cache.explain", {{"a", {{"job_id", std::to_string(kept)}}},
+                                              {"b", {{"job_id", now["job_id"]}}}});
+  CHECK(out["same"] == false);
+  CHECK(out["differences"] == Json::array({"key_version"}));
 }
 
 TEST_CASE("lock: listed with its age, broken by name") {

@@ -78,7 +78,7 @@ std::string hash_key(std::string_view domain, std::string_view owner, const KeyI
                      std::string_view canonical) {
   Sha256 hash;
   hash.update_field(domain);
-  hash.update_field(kKeyVersion);
+  hash.update_field(inputs.version);
   hash.update_field(owner);
   hash.update_field(inputs.vendor);
   hash.update_field(inputs.model);

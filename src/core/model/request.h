@@ -44,6 +44,7 @@ struct KeyInputs {
   std::string locale;  // free text, "" = none
   std::string safety;  // safety profile, "" = none
   std::string scope;   // for results that may change by time, "" = none
+  std::string_view version = kKeyVersion;
 };
 
 // SHA-256 as 64 lower-case hex digits.

@@ -6,7 +6,7 @@
 namespace aiq {
 namespace {
 
-constexpr int kInvalidateSlice = 1000;  // entries that one operation removes
+constexpr int kInvalidateSlice = 1000;  // entries that one operation looks at
 
 Expected<Json, Failure> cache_stats(const OpEnv& env, Reader& reader, const Json& json) {
   Input in(json, {});
@@ -30,8 +30,8 @@ bool is_cache_key(const std::string& key) {
   return key.size() == 64 && key.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-std::string read_key(Input& in) {
-  std::string key = in.text("key");
+std::string read_key(Input& in, const char* name = "key") {
+  std::string key = in.text(name);
   if (!key.empty() && !is_cache_key(key))
     in.problem("invalid_key", "a cache key has 64 lower-case hexadecimal digits");
   return key;
@@ -56,21 +56,18 @@ Expected<Json, Failure> show_cache(const OpEnv& env, Reader& reader, const Json&
 
 // One of the two requests that are compared.
 struct Side {
-  std::string cache_key, owner, vendor, model, endpoint, canonical;
+  CacheQuestion question;
+  std::string vendor, model, endpoint, canonical;
 };
 
-std::string owner_of(const Config& config, const std::string& tenant) {
-  const std::string group = config.tenant(tenant).cache_group;
-  return group.empty() ? "tenant:" + tenant : "group:" + group;
-}
-
-Expected<Side, Failure> side_of_job(const Config& config, Reader& reader, const Json& json) {
+Expected<Side, Failure> side_of_job(Reader& reader, const Json& json) {
   Input in(json, {"job_id"});
   const JobId id = in.id("job_id");
   if (in.failure()) return Unexpected{*in.failure()};
   const auto job = reader.job(id);
   const auto body = job ? reader.request_body(id) : std::nullopt;
-  if (!body)
+  auto question = job ? reader.cache_question(id) : std::nullopt;
+  if (!body || !question)
     return Unexpected{
         Failure{Exit::not_found, "no_such_job", "there is no job " + std::to_string(id), ""}};
   auto checked = check_body(*body);
@@ -79,8 +76,8 @@ Expected<Side, Failure> side_of_job(const Config& config, Reader& reader, const 
         Exit::storage, "corrupt",
         "the request of job " + std::to_string(id) + " is unreadable: " + checked.error().message,
         ""}};
-  return Side{job->cache_key, owner_of(config, job->tenant),         job->vendor,
-              job->model,     std::string(to_string(job->endpoint)), checked->cache_canonical};
+  return Side{std::move(*question), job->vendor, job->model, std::string(to_string(job->endpoint)),
+              checked->cache_canonical};
 }
 
 Expected<Side, Failure> side_of_request(const OpEnv& env, const Json& options, const Json& side) {
@@ -94,9 +91,11 @@ Expected<Side, Failure> side_of_request(const OpEnv& env, const Json& options, c
   const NewSubmission& s = prepared->submission;
   auto checked = check_body(s.body);
   AIQ_CHECK(checked.has_value());  // it was prepared from it
-  return Side{
-      s.keys.cache_key,        s.cache_owner, s.vendor, s.model, std::string(to_string(s.endpoint)),
-      checked->cache_canonical};
+  return Side{{s.keys.cache_key, s.cache_owner, s.scope, s.locale, s.safety},
+              s.vendor,
+              s.model,
+              std::string(to_string(s.endpoint)),
+              checked->cache_canonical};
 }
 
 Expected<Side, Failure> read_side(const OpEnv& env, Reader& reader, const Json& in,
@@ -106,7 +105,7 @@ Expected<Side, Failure> read_side(const OpEnv& env, Reader& reader, const Json& 
       found->contains("job_id") == found->contains("request"))
     return Unexpected{Failure{Exit::usage, "invalid_option",
                               std::string(name) + ": expected {\"job_id\"} or {\"request\"}", ""}};
-  if (found->contains("job_id")) return side_of_job(env.config, reader, *found);
+  if (found->contains("job_id")) return side_of_job(reader, *found);
   Json options = in;
   options.erase("a");
   options.erase("b");
@@ -116,15 +115,21 @@ Expected<Side, Failure> read_side(const OpEnv& env, Reader& reader, const Json& 
 // JSON Pointers into the requests; before them, without a slash, what differs besides the body.
 Json differences(const Side& a, const Side& b) {
   Json out = Json::array();
-  if (a.cache_key == b.cache_key) return out;
-  if (a.owner != b.owner) out.push_back("owner");
-  if (a.vendor != b.vendor) out.push_back("vendor");
-  if (a.model != b.model) out.push_back("model");
-  if (a.endpoint != b.endpoint) out.push_back("endpoint");
+  if (a.question.cache_key == b.question.cache_key) return out;
+  const auto compare = [&out](const char* name, const std::string& one, const std::string& other) {
+    if (one != other) out.push_back(name);
+  };
+  compare("owner", a.question.owner, b.question.owner);
+  compare("vendor", a.vendor, b.vendor);
+  compare("model", a.model, b.model);
+  compare("endpoint", a.endpoint, b.endpoint);
+  compare("scope", a.question.scope, b.question.scope);
+  compare("locale", a.question.locale, b.question.locale);
+  compare("safety", a.question.safety, b.question.safety);
   for (const std::string& pointer : differing_pointers(a.canonical, b.canonical))
     out.push_back(json_text(pointer));
-  // The rest of the key is kept only as its hash.
-  if (out.empty()) out.push_back("scope, locale or safety");
+  // Equal in all that makes a key: one of the two was derived by the rules of another version.
+  if (out.empty()) out.push_back("key_version");
   return out;
 }
 
@@ -133,16 +138,19 @@ Expected<Json, Failure> explain_cache(const OpEnv& env, Reader& reader, const Js
   if (!a) return Unexpected{std::move(a).error()};
   auto b = read_side(env, reader, in, "b");
   if (!b) return Unexpected{std::move(b).error()};
-  return Json{{"same", a->cache_key == b->cache_key},
-              {"key_a", a->cache_key},
-              {"key_b", b->cache_key},
+  const std::string& key_a = a->question.cache_key;
+  const std::string& key_b = b->question.cache_key;
+  return Json{{"same", key_a == key_b},
+              {"key_a", key_a},
+              {"key_b", key_b},
               {"differences", differences(*a, *b)}};
 }
 
 // ---- invalidate
 
 Expected<WriteStep, Failure> prepare_invalidate(const OpEnv& env, const Json& json) {
-  Input in(json, {"key", "model", "tenant", "label", "older_than_ms", "all"});
+  Input in(json, {"key", "model", "tenant", "label", "older_than_ms", "all", "after"});
+  const std::string after = read_key(in, "after");
   CacheFilter filter;
   filter.cache_key = read_key(in);
   filter.model = in.text("model");
@@ -157,10 +165,10 @@ Expected<WriteStep, Failure> prepare_invalidate(const OpEnv& env, const Json& js
   if (!narrowed && !filter.all)
     in.problem("missing_option", "name what to remove, or say that it is all");
   if (in.failure()) return Unexpected{*in.failure()};
-  return WriteStep([filter](Store& store) -> Expected<OpResult, Failure> {
-    const int removed = store.invalidate_cache(filter, kInvalidateSlice);
+  return WriteStep([filter, after](Store& store) -> Expected<OpResult, Failure> {
+    const CacheRemoval slice = store.invalidate_cache(filter, after, kInvalidateSlice);
     OpResult result;
-    result.out = {{"removed", removed}, {"more", removed >= kInvalidateSlice}};
+    result.out = {{"removed", slice.removed}, {"next_after", json_text(slice.next)}};
     return result;
   });
 }

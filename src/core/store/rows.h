@@ -396,6 +396,17 @@ struct CacheFilter {  // conditions are joined by AND; none set = nothing is rem
   std::optional<UnixMs> created_before;
 };
 
+// What became of one slice of the entries.
+struct CacheRemoval {
+  int removed = 0;
+  std::string next;  // cache key after which to go on; "" = all were looked at
+};
+
+// What besides the request's body makes a job's cache key.
+struct CacheQuestion {
+  std::string cache_key, owner, scope, locale, safety;
+};
+
 struct CacheStats {
   std::int64_t entries = 0, bytes = 0, hits = 0, stale_hits = 0, misses = 0, avoided_tokens = 0;
   // What the hits would have cost by the prices of their time, by currency.

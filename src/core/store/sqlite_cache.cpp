@@ -54,17 +54,17 @@ constexpr const char* kFollower =
 constexpr const char* kFollowerReady =
     "UPDATE jobs SET wait = 'ready' WHERE job_id = ?1 AND wait = 'serve'";
 
-// `--tenant` also names the entries that a tenant paid for its group.
-#define AIQ_MATCHING(key)                                                                         \
-  "SELECT e.cache_key, e.bytes FROM cache_entries e CROSS JOIN lanes l ON l.lane_id = e.lane_id " \
-  "WHERE " key                                                                                    \
-  " AND (?2 IS NULL OR l.model = ?2) "                                                            \
-  "AND (?3 IS NULL OR l.tenant = ?3 OR e.cache_owner = 'tenant:' || ?3) "                         \
-  "AND (?4 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?4 AND b.value = ?5 "      \
-  "AND b.job_id = e.job_id)) "                                                                    \
-  "AND (?6 IS NULL OR e.created_at < ?6) LIMIT ?7"
-constexpr const char* kMatching = AIQ_MATCHING("?1 IS NULL");
-constexpr const char* kMatchingKey = AIQ_MATCHING("e.cache_key = ?1");
+// A tenant is also who paid for its group. Whether an entry matches is a column and no condition:
+// a slice is so many entries, and not so many that match.
+#define AIQ_MATCHING(range)                                                                   \
+  "SELECT e.cache_key, e.bytes, (?1 IS NULL OR l.model = ?1) "                                \
+  "AND (?2 IS NULL OR l.tenant = ?2 OR e.cache_owner = 'tenant:' || ?2) "                     \
+  "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM job_labels b WHERE b.key = ?3 AND b.value = ?4 "  \
+  "AND b.job_id = e.job_id)) AND (?5 IS NULL OR e.created_at < ?5) "                          \
+  "FROM cache_entries e CROSS JOIN lanes l ON l.lane_id = e.lane_id WHERE e.cache_key " range \
+  " ORDER BY e.cache_key LIMIT ?7"
+constexpr const char* kMatching = AIQ_MATCHING("> ?6");
+constexpr const char* kMatchingKey = AIQ_MATCHING("= ?6");
 constexpr const char* kExpired =
     "SELECT cache_key, bytes FROM cache_entries WHERE hard_until <= ?1 ORDER BY hard_until "
     "LIMIT ?2";
@@ -226,25 +226,35 @@ bool SqliteStore::serve_follower(JobId job_id, UnixMs now) {
   return true;
 }
 
-int SqliteStore::invalidate_cache(const CacheFilter& filter, int limit) {
+CacheRemoval SqliteStore::invalidate_cache(const CacheFilter& filter, const std::string& after,
+                                           int limit) {
   const bool any = !filter.cache_key.empty() || !filter.model.empty() || !filter.tenant.empty() ||
                    !filter.label_key.empty() || filter.created_before;
-  if (!any && !filter.all) return 0;
-  std::optional<KeyBlob> key;
-  if (!filter.cache_key.empty()) {
-    key = parse_key(filter.cache_key);
-    if (!key) return 0;
+  if (!any && !filter.all) return {};
+  const bool one = !filter.cache_key.empty();
+  KeyBlob from{};
+  if (one || !after.empty()) {
+    const auto key = parse_key(one ? filter.cache_key : after);
+    if (!key) return {};
+    from = *key;
   }
   std::vector<Removable> found;
+  CacheRemoval out;
+  int seen = 0;
   {
-    Query query(db_, key ? kMatchingKey : kMatching, key, TextOrNull{filter.model},
+    Query query(db_, one ? kMatchingKey : kMatching, TextOrNull{filter.model},
                 TextOrNull{filter.tenant}, TextOrNull{filter.label_key}, filter.label_value,
-                filter.created_before, limit);
-    found = collect(query);
+                filter.created_before, from, limit);
+    for (; query.step(); ++seen) {
+      out.next = query.hex(0);
+      if (query.flag(2)) found.push_back({query.key(0), query.i64(1)});
+    }
   }
   for (const Removable& entry : found)
     remove_entry(entry.key, entry.bytes);
-  return static_cast<int>(found.size());
+  out.removed = static_cast<int>(found.size());
+  if (one || seen < limit) out.next.clear();
+  return out;
 }
 
 int SqliteStore::evict_cache(UnixMs now, std::int64_t max_bytes, int limit) {
@@ -256,7 +266,7 @@ int SqliteStore::evict_cache(UnixMs now, std::int64_t max_bytes, int limit) {
   for (const Removable& entry : found)
     remove_entry(entry.key, entry.bytes);
   int removed = static_cast<int>(found.size());
-  if (removed >= limit) return removed;
+  if (removed >= limit || max_bytes == 0) return removed;
 
   std::int64_t total = pending_.bytes;
   {

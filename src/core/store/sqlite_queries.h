@@ -68,6 +68,7 @@ class SqliteQueries {
   std::vector<StatsGroup> stats_by(std::string_view by, UnixMs since);
   std::vector<CacheEntry> list_cache(const Page& page);
   std::optional<CacheEntry> cache_entry(const std::string& cache_key);
+  std::optional<CacheQuestion> cache_question(JobId id);
   std::vector<LockRow> list_locks();
   std::vector<Pause> list_pauses();
   std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter, const Page& page);
@@ -145,6 +146,9 @@ class SqliteReads : public Interface {
   }
   std::optional<CacheEntry> cache_entry(const std::string& cache_key) override {
     return limited()->cache_entry(cache_key);
+  }
+  std::optional<CacheQuestion> cache_question(JobId id) override {
+    return limited()->cache_question(id);
   }
   std::vector<LockRow> list_locks() override { return limited()->list_locks(); }
   std::vector<Pause> list_pauses() override { return limited()->list_pauses(); }

@@ -13,6 +13,9 @@ namespace {
 constexpr const char* kEntry = AIQ_ENTRY_COLUMNS "WHERE e.cache_key = ?1";
 constexpr const char* kList =
     AIQ_ENTRY_COLUMNS "ORDER BY e.last_used_at DESC, e.cache_key LIMIT ?2 OFFSET ?1";
+constexpr const char* kQuestion =
+    "SELECT j.cache_key, j.cache_owner, r.scope, r.locale, r.safety FROM jobs j "
+    "JOIN requests r ON r.job_id = j.job_id WHERE j.job_id = ?1";
 
 CacheEntry entry_row(const Query& query) {
   CacheEntry entry;
@@ -41,6 +44,12 @@ std::optional<CacheEntry> SqliteQueries::cache_entry(const std::string& cache_ke
   Query query(db_, kEntry, *key);
   if (!query.step()) return std::nullopt;
   return entry_row(query);
+}
+
+std::optional<CacheQuestion> SqliteQueries::cache_question(JobId id) {
+  Query query(db_, kQuestion, id);
+  if (!query.step()) return std::nullopt;
+  return CacheQuestion{query.hex(0), query.text(1), query.text(2), query.text(3), query.text(4)};
 }
 
 std::vector<CacheEntry> SqliteQueries::list_cache(const Page& page) {

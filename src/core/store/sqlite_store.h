@@ -113,7 +113,8 @@ class SqliteStore final : public SqliteReads<Store> {
   bool break_lock(const std::string& name) override;
   int clear_locks() override;
 
-  int invalidate_cache(const CacheFilter& filter, int limit) override;
+  CacheRemoval invalidate_cache(const CacheFilter& filter, const std::string& after,
+                                int limit) override;
   int evict_cache(UnixMs now, std::int64_t max_bytes, int limit) override;
 
   PruneSlice prune(const PruneRules& rules, const PruneCursor& from) override;

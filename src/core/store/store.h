@@ -65,6 +65,7 @@ class Reader {
   virtual std::vector<CacheEntry> list_cache(
       const Page& page) = 0;  // last used first; after: rows to skip
   virtual std::optional<CacheEntry> cache_entry(const std::string& cache_key) = 0;
+  virtual std::optional<CacheQuestion> cache_question(JobId id) = 0;
   virtual std::vector<LockRow> list_locks() = 0;
   virtual std::vector<Pause> list_pauses() = 0;
   virtual std::vector<DeadLetter> list_dead_letters(const DeadLetterFilter& filter,
@@ -223,9 +224,12 @@ class Store : public Reader {
   virtual int clear_locks() = 0;
 
   // ---- cache
-  virtual int invalidate_cache(const CacheFilter& filter, int limit) = 0;  // removed
-  // Removes entries past their hard TTL, then the least recently used until `max_bytes` hold;
-  // at most `limit`.
+  // Looks at the next `limit` entries in the order of their keys, from behind `after` ("" = from
+  // the first), and removes those that match. So a slice costs by `limit`, whatever matches.
+  virtual CacheRemoval invalidate_cache(const CacheFilter& filter, const std::string& after,
+                                        int limit) = 0;
+  // Removes entries past their hard TTL, then the least recently used until `max_bytes` hold
+  // (0 = no limit); at most `limit`. Returns how many.
   virtual int evict_cache(UnixMs now, std::int64_t max_bytes, int limit) = 0;
 
   // ---- what is over (prune.h)
