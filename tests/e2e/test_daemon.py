@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+import unittest
 from datetime import datetime
 
 import harness
@@ -163,6 +164,7 @@ class Lifecycle(Case):
             world.signal(signal.SIGCONT)
         self.assertEqual(world.stats()["daemon"]["reasons"], [])
 
+    @unittest.skipIf(harness.SLOW, "libfaketime and a sanitizer both want to be loaded first")
     def test_clock_set_back_holds_nothing_up(self):
         world = self.start(
             rules=[rule({"status": 429, "headers": {"Retry-After": "2"},

@@ -151,7 +151,7 @@ class Limits(World):
         answered = sorted(c["at_ms"] for c in calls if c["status"] == 200)
         self.assertEqual(len(answered), 200)
         # What was let go before the first answer came is one wave; after it, silence for 3 s.
-        wave = [at for at in refused if at - refused[0] < 1000]
+        wave = [at for at in refused if at - refused[0] < 2500]
         self.assertEqual(len(wave), len(refused))
         self.assertGreaterEqual(answered[0] - refused[-1], 2_900)
         # By the time of the decision: how long a busy machine takes to send is another matter.
