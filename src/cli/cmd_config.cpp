@@ -20,10 +20,11 @@ std::vector<std::string> credential_warnings(const Config& config) {
 
 Exit check(Session& session) {
   const Config& config = session.config();
-  const std::vector<std::string> warnings = credential_warnings(config);
-  for (const std::string& warning : warnings) {
-    session.out.warn(warning + "; aiqd will need it");
-  }
+  std::vector<std::string> warnings = without_effect(config);
+  for (const std::string& warning : credential_warnings(config))
+    warnings.push_back(warning + "; aiqd will need it");
+  for (const std::string& warning : warnings)
+    session.out.warn(warning);
   if (session.out.json()) {
     Json path = nullptr;
     if (!config.path.empty()) path = config.path;

@@ -66,6 +66,23 @@ const Node* parsed_node(const Node& root) {
   return node;
 }
 
+// The command that `word` was given to: CLI11 goes on to commands that follow an unknown word.
+const Node& receiver(const Node& root, std::vector<std::string> words, const std::string& word) {
+  std::reverse(words.begin(), words.end());
+  if (word.starts_with("-")) return *parsed_node(root);
+  const auto at = std::find(words.rbegin(), words.rend(), word).base();  // behind it
+  auto from = words.begin();
+  const Node* node = &root;
+  while (true) {
+    const auto child = std::find_if(node->children.begin(), node->children.end(),
+                                    [](const auto& c) { return c->app->parsed(); });
+    if (child == node->children.end()) return *node;
+    from = std::find(from, words.end(), (*child)->name);
+    if (at <= from) return *node;
+    node = child->get();
+  }
+}
+
 // CLI11 begins these messages with the option's name and a colon.
 Failure wrong_count(const Node& node, const CLI::ParseError& error) {
   const std::string what = error.what();
@@ -259,7 +276,8 @@ Expected<CommandTree::Parsed, Failure> CommandTree::parse(int argc, const char* 
   } catch (const CLI::CallForVersion&) {
     return Parsed{nullptr, root_->name + " " AIQ_VERSION "\n"};
   } catch (const CLI::ExtrasError&) {
-    return Unexpected{unknown_word(*parsed_node(*root_), root_->app->remaining(true).front())};
+    const std::string word = root_->app->remaining(true).front();
+    return Unexpected{unknown_word(receiver(*root_, words_reversed(argc, argv), word), word)};
   } catch (const CLI::ArgumentMismatch& error) {
     return Unexpected{wrong_count(*parsed_node(*root_), error)};
   } catch (const CLI::ParseError& error) {

@@ -107,6 +107,11 @@ std::shared_ptr<const Runtime> load(const DaemonOptions& options) {
                       in_flight_most());
 }
 
+void warn_without_effect(const Config& config) {
+  for (const std::string& warning : without_effect(config))
+    log_warn(warning);
+}
+
 }  // namespace
 
 class Daemon {
@@ -134,6 +139,7 @@ class Daemon {
     log_info("starting", {{"version", std::string(AIQ_VERSION)},
                           {"db", db_path_},
                           {"config", config.path.empty() ? std::string("defaults") : config.path}});
+    warn_without_effect(config);
     make_home(config);
     lock_ = own(db_path_, signals_);
     if (!lock_) return Exit::ok;
@@ -281,6 +287,7 @@ class Daemon {
       register_vendors(next, /*restart=*/false);
       runtime_->set(std::move(next));
       dispatcher_->wake();
+      warn_without_effect(runtime_->get()->config);
       log_info("configuration reloaded", {{"config", runtime_->get()->config.path}});
     } catch (const std::exception& error) {
       log_reopen();

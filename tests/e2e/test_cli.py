@@ -218,6 +218,15 @@ class ExitCodes(Case):
         self.assertIn("unknown_retries", shown)
         self.assertIn("default", shown)
 
+    def test_a_budget_that_is_not_held_is_said(self):
+        world = self.world
+        world.write("aiq.toml", '[tenants.acme]\nbudget = "10 USD/day"\n')
+        result = world.aiq("config", "check", "--json", rc=0)
+        self.assertEqual(len(result.json["warnings"]), 1)
+        self.assertIn("tenants.acme.budget has no effect", result.err)
+        world.start_daemon()
+        self.assertIn("tenants.acme.budget has no effect", harness.read(world.daemon_log))
+
     def test_help_and_version(self):
         for args in (("--help",), ("submit", "--help"), ("cache", "--help"), ("--version",)):
             result = self.world.aiq(*args, rc=0)

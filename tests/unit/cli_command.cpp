@@ -108,6 +108,12 @@ TEST_CASE("commands: what is unknown gets a hint") {
   CHECK(World().failure({"lsit"}).code == "unknown_command");
   CHECK(World().failure({"lsit"}).hint == "did you mean 'aiq list'?");
   CHECK(World().failure({"cache", "invaldate"}).hint == "did you mean 'aiq cache invalidate'?");
+  // The unknown word is what is wrong, not the known command behind it.
+  CHECK(World().failure({"lsit", "list"}).code == "unknown_command");
+  CHECK(World().failure({"lsit", "list"}).message == "there is no command 'aiq lsit'");
+  CHECK(World().failure({"cache", "foo", "invalidate"}).message ==
+        "there is no command 'aiq cache foo'");
+  CHECK(World().failure({"list", "17"}).message == "aiq list does not know what to do with '17'");
   CHECK(World().failure({"list", "--tennant", "x"}).code == "unknown_option");
   CHECK(World().failure({"list", "--tennant", "x"}).hint == "did you mean '--tenant'?");
   CHECK(World().failure({"list", "--jsno"}).hint == "did you mean '--json'?");

@@ -243,3 +243,19 @@ TEST_CASE("config paths: a named file that is not there is an error") {
   CHECK_THROWS_WITH_AS((void)load_config("/nonexistent/aiq.toml"),
                        doctest::Contains("/nonexistent/aiq.toml"), ConfigError);
 }
+
+TEST_CASE("config: keys without effect are named, others are not") {
+  CHECK(without_effect(parse_config("", "aiq.toml")).empty());
+  CHECK(without_effect(parse_config("[tenants.a]\nrpm = 5\n", "aiq.toml")).empty());
+  const auto named = without_effect(
+      parse_config("[daemon]\nmetrics_listen = \"127.0.0.1:9464\"\n[tracing]\n"
+                   "endpoint = \"http://127.0.0.1:4318\"\n[tenants.a]\nbudget = \"10 USD/day\"\n"
+                   "[models.m]\nvendor = \"echo\"\nfallback = [\"echo\"]\n",
+                   "aiq.toml"));
+  REQUIRE(named.size() == 4);
+  CHECK(named[0] ==
+        "tenants.a.budget has no effect in this version: what the tenant spends is not limited");
+  CHECK(named[1].starts_with("models.m.fallback "));
+  CHECK(named[2].starts_with("daemon.metrics_listen "));
+  CHECK(named[3].starts_with("tracing.endpoint "));
+}

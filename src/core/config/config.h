@@ -153,6 +153,10 @@ struct Config {
   [[nodiscard]] std::string fingerprint() const;
 };
 
+// Keys that are set and that this version does not act on, a sentence each: who relies on one must
+// be told.
+[[nodiscard]] std::vector<std::string> without_effect(const Config& config);
+
 // Environment as a function so that tests need not change the process's.
 using GetEnv = std::string (*)(const char* name);  // "" = not set
 [[nodiscard]] std::string process_env(const char* name);

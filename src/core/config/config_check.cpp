@@ -327,4 +327,22 @@ void check_config(Config& config) {
   }
 }
 
+std::vector<std::string> without_effect(const Config& config) {
+  std::vector<std::string> out;
+  const auto say = [&out](const std::string& key, const std::string& what) {
+    out.push_back(key + " has no effect in this version: " + what);
+  };
+  for (const auto& [name, tenant] : config.tenants) {
+    if (!tenant.budget.empty())
+      say(full_key("tenants", name) + ".budget", "what the tenant spends is not limited");
+  }
+  for (const auto& [name, model] : config.models) {
+    if (!model.fallback.empty())
+      say(full_key("models", name) + ".fallback", "no other model is asked");
+  }
+  if (!config.daemon.metrics_listen.empty()) say("daemon.metrics_listen", "nothing listens there");
+  if (!config.tracing.endpoint.empty()) say("tracing.endpoint", "no spans are sent");
+  return out;
+}
+
 }  // namespace aiq
